@@ -1,0 +1,289 @@
+"""One contract for the backends of a role, whichever they are."""
+
+import asyncio
+import os
+from collections.abc import Callable, Iterator
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+import pytest
+
+from models.audio import resample
+from models.errors import BackendError
+from models.prompt import messages
+from models.protocols import Responder, Speaker, Transcriber, TurnJudge, VoiceDetector
+from models.registry import BACKENDS, Choice, build
+from models.responder_llamacpp import LlamaCpp
+from models.speaker_hibari import Hibari
+from models.standin import StandinResponder, StandinTranscriber
+from models.types import EAR_RATE, FRAME, WIRE_RATE, AudioChunk, Samples, Turn
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")  # a backend lives in one event loop
+
+OPTIONS: dict[str, dict[str, Any]] = {"llamacpp": {"slots": 2}}
+AUDIBLE = 10 ** (-45 / 20)
+STORY = messages("", [Turn("user", "Tell me a long story about a fox and a bear.")])
+
+
+def every(role: str) -> Callable[..., Any]:
+    """A fixture that gives each backend of a role, built once."""
+
+    def built(request: pytest.FixtureRequest) -> Iterator[Any]:
+        backend = build(role, Choice(request.param, OPTIONS.get(request.param, {})))
+        yield backend
+        if close := getattr(backend, "close", None):
+            close()
+
+    return pytest.fixture(built, scope="module", params=list(BACKENDS[role]), name=role)
+
+
+voice_detector = every("voice_detector")
+turn_judge = every("turn_judge")
+transcriber = every("transcriber")
+responder = every("responder")
+speaker = every("speaker")
+
+
+@pytest.fixture(scope="module")
+def speech() -> Samples:
+    """Two seconds of someone speaking, as the ear hears it."""
+
+    async def said() -> list[AudioChunk]:
+        async with aclosing(voice.speak("Hello there, I would like a cup of tea.", 1.0)) as chunks:
+            return [chunk.audio async for chunk in chunks]
+
+    voice = Hibari()
+    audio = AudioChunk.join(asyncio.run(said()))
+    voice.close()
+    return resample(audio.samples, WIRE_RATE, EAR_RATE)
+
+
+def frames(samples: Samples) -> list[Samples]:
+    return [samples[at : at + FRAME] for at in range(0, len(samples) - FRAME + 1, FRAME)]
+
+
+# ---- ears
+
+
+async def test_a_detector_tells_speech_from_silence(
+    voice_detector: VoiceDetector, speech: Samples
+) -> None:
+    hear = voice_detector.open()
+    assert np.mean([hear(frame) for frame in frames(speech)]) > 0.5
+    hear = voice_detector.open()
+    assert max(hear(frame) for frame in frames(np.zeros(EAR_RATE, np.float32))) < 0.5
+
+
+async def test_conversations_do_not_hear_each_other(
+    voice_detector: VoiceDetector, speech: Samples
+) -> None:
+    alone = voice_detector.open()
+    expected = [alone(frame) for frame in frames(speech)]
+    one, other = voice_detector.open(), voice_detector.open()
+    found = []
+    for frame, before in zip(frames(speech), reversed(frames(speech)), strict=True):
+        other(before)
+        found.append(one(frame))
+    np.testing.assert_allclose(found, expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("seconds", [0.1, 2.0, 12.0])
+async def test_a_judge_gives_a_probability_for_any_length(
+    turn_judge: TurnJudge, seconds: float
+) -> None:
+    audio = np.random.default_rng(0).normal(0, 0.05, int(seconds * EAR_RATE)).astype(np.float32)
+    assert 0.0 <= await turn_judge.finished(AudioChunk(audio)) <= 1.0
+
+
+async def test_a_transcriber_hears_words_in_speech_and_none_in_silence(
+    transcriber: Transcriber, speech: Samples
+) -> None:
+    words = await transcriber.transcribe(AudioChunk(speech))
+    assert words.strip()
+    assert await transcriber.transcribe(AudioChunk(speech)) == words
+    assert await transcriber.transcribe(AudioChunk(np.zeros(EAR_RATE, np.float32))) == ""
+
+
+# ---- mind
+
+
+async def reply(responder: Responder, turns: list[Turn], max_tokens: int = 40) -> list[str]:
+    async with aclosing(responder.respond(turns, max_tokens)) as pieces:
+        return [piece async for piece in pieces]
+
+
+async def test_a_reply_comes_in_pieces_no_more_than_allowed(responder: Responder) -> None:
+    pieces = await reply(responder, STORY, 8)
+    assert 1 < len(pieces) <= 8
+    assert "".join(pieces).strip()
+    assert all(pieces)
+
+
+async def test_the_same_dialogue_is_answered_the_same(responder: Responder) -> None:
+    await reply(responder, STORY)  # from here on its prompt is known alike
+    assert await reply(responder, STORY) == await reply(responder, STORY)
+
+
+async def test_more_replies_than_slots_are_all_given(responder: Responder) -> None:
+    asked = [messages("", [Turn("user", f"Say {number}.")]) for number in range(5)]
+    replies = await asyncio.gather(*(reply(responder, turns, 6) for turns in asked))
+    assert all("".join(pieces).strip() for pieces in replies)
+
+
+async def test_a_reply_may_be_left_at_any_piece(responder: Responder) -> None:
+    for count in range(4):
+        async with aclosing(responder.respond(STORY, 60)) as pieces:
+            for _ in range(count):
+                await anext(pieces)
+    assert await reply(responder, STORY, 4)
+
+
+async def test_a_reply_may_be_cancelled_while_it_waits(responder: Responder) -> None:
+    for _ in range(6):
+        waiting = [asyncio.create_task(reply(responder, STORY, 60)) for _ in range(4)]
+        await asyncio.sleep(0)
+        for task in waiting:
+            task.cancel()
+        await asyncio.wait(waiting)
+        assert all(task.cancelled() for task in waiting)
+    assert await reply(responder, STORY, 4)
+
+
+@pytest.fixture(scope="module")
+def llama() -> Iterator[LlamaCpp]:
+    llama = LlamaCpp(slots=2)
+    yield llama
+    llama.close()
+
+
+async def replying(llama: LlamaCpp, count: int) -> None:
+    while llama.metrics()["requests_processing"] != count:  # noqa: ASYNC110 - it has no event
+        await asyncio.sleep(0.001)
+
+
+async def test_leaving_a_reply_stops_the_engine(llama: LlamaCpp) -> None:
+    """Left alone, the story would take hundreds of tokens."""
+    async with aclosing(llama.respond(STORY, 1000)) as pieces:
+        for _ in range(3):
+            await anext(pieces)
+        before = llama.metrics()["tokens_predicted_total"]
+    await replying(llama, 0)
+    made = llama.metrics()["tokens_predicted_total"]
+    assert made - before < 20
+    await reply(llama, STORY, 1)  # the engine has had time for more, had it gone on
+    assert llama.metrics()["tokens_predicted_total"] - made <= 1
+
+
+async def test_leaving_a_reply_stops_the_reading_of_a_long_prompt(llama: LlamaCpp) -> None:
+    await replying(llama, 0)
+    read = llama.metrics()["prompt_tokens_total"]
+    asked = asyncio.create_task(reply(llama, [Turn("user", "one two three four " * 400)]))
+    await replying(llama, 1)
+    asked.cancel()
+    await asyncio.wait([asked])
+    await replying(llama, 0)
+    assert llama.metrics()["prompt_tokens_total"] - read < 1000
+
+
+async def test_a_conversation_keeps_its_prompt_beside_another(llama: LlamaCpp) -> None:
+    turns = [Turn("user", "I have a small red boat, and I sail it on the lake every summer.")]
+    other = [Turn("user", "Where do you think all of the birds go in the winter months?")]
+    for dialogue in (turns, other):
+        await reply(llama, messages("", dialogue), 4)
+    cached = llama.metrics()["prompt_tokens_cached_total"]
+    went_on = [*turns, Turn("assistant", "Nice."), Turn("user", "Yes.")]
+    await reply(llama, messages("", went_on), 4)
+    fixed = 40  # tokens of the prompt's beginning, which any slot knows
+    assert llama.metrics()["prompt_tokens_cached_total"] - cached > fixed + 15
+
+
+async def test_a_dialogue_beyond_the_context_is_refused_in_a_sentence(llama: LlamaCpp) -> None:
+    with pytest.raises(BackendError, match="refused: request .* exceeds") as caught:
+        await reply(llama, [Turn("user", "1 2 3 4 " * 2000)])
+    assert caught.value.role == "responder"
+    assert await reply(llama, STORY, 4)
+
+
+async def test_a_file_that_is_no_model_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    file = tmp_path / "wrong.gguf"
+    file.write_bytes(b"nothing")
+    with pytest.raises(BackendError, match="cannot load wrong.gguf"):
+        LlamaCpp(model=str(file))
+
+
+async def test_the_engine_opens_no_port_and_writes_no_log(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    before = listening()
+    llama = LlamaCpp(slots=1)
+    assert await reply(llama, STORY, 4)
+    assert listening() == before
+    llama.close()
+    assert capfd.readouterr() == ("", "")
+
+
+def listening() -> set[Any]:
+    connections = psutil.Process(os.getpid()).net_connections("inet")
+    return {c.laddr for c in connections if c.status == psutil.CONN_LISTEN}
+
+
+# ---- voice
+
+
+async def say(speaker: Speaker, clause: str, speed: float = 1.0) -> tuple[str, Samples]:
+    async with aclosing(speaker.speak(clause, speed)) as chunks:
+        spoken = [chunk async for chunk in chunks]
+    assert all(chunk.audio.rate == WIRE_RATE for chunk in spoken)
+    assert all(chunk.audio.samples.dtype == np.float32 for chunk in spoken)
+    samples = [chunk.audio.samples for chunk in spoken]
+    return "".join(chunk.text for chunk in spoken), np.concatenate([*samples, np.zeros(0)])
+
+
+@pytest.mark.parametrize("clause", ["Hello there, ", "How are you?", "Well "])
+async def test_a_speaker_says_the_clause_without_opening_silence(
+    speaker: Speaker, clause: str
+) -> None:
+    text, samples = await say(speaker, clause)
+    assert text == clause
+    assert np.abs(samples).max() <= 1.0
+    assert int(np.argmax(np.abs(samples) > AUDIBLE)) <= WIRE_RATE // 100
+    assert np.abs(samples).max() > AUDIBLE
+
+
+async def test_a_speaker_has_nothing_to_say_to_nothing(speaker: Speaker) -> None:
+    for clause in ("", " "):
+        assert (await say(speaker, clause))[0] == ""
+
+
+async def test_a_speaker_can_slow_down(speaker: Speaker) -> None:
+    lengths = [len((await say(speaker, "A nice day. ", speed))[1]) for speed in (1.5, 1.0, 0.25)]
+    assert lengths == sorted(lengths)
+    assert lengths[0] < lengths[2]
+
+
+async def test_clauses_of_several_conversations_do_not_mix(speaker: Speaker) -> None:
+    asked = [f"This is number {number}. " for number in range(6)]
+    alone = [await say(speaker, clause) for clause in asked]
+    together = await asyncio.gather(*(say(speaker, clause) for clause in asked))
+    for (text, samples), (expected, sound) in zip(together, alone, strict=True):
+        assert text == expected
+        np.testing.assert_array_equal(samples, sound)
+
+
+# ---- stand-ins
+
+
+async def test_the_stand_in_for_words_only_adds_to_them_as_speech_goes_on(speech: Samples) -> None:
+    stand_in = StandinTranscriber()
+    heard = [await stand_in.transcribe(AudioChunk(speech[:end])) for end in (8_000, 16_000, 30_000)]
+    assert 0 < len(heard[0]) < len(heard[1]) < len(heard[2])
+    assert heard[2].startswith(heard[1])
+    assert heard[1].startswith(heard[0])
+
+
+async def test_the_stand_in_for_replies_repeats_what_the_user_said() -> None:
+    turns = [Turn("system", "Be kind."), Turn("user", "Good morning.")]
+    assert "Good morning" in "".join(await reply(StandinResponder(), turns))
