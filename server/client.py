@@ -1,0 +1,293 @@
+"""python -m server.client: stream a recording as a person would, and hear the reply."""
+
+import asyncio
+import json
+import sys
+import time
+from base64 import b64decode, b64encode
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import orjson
+import soundfile
+import typer
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.markup import escape
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed, WebSocketException
+
+from models.audio import decode_pcm16, encode_pcm16, resample
+from models.types import WIRE_RATE, Samples
+
+PIECE_SEC = 0.02  # how much a microphone sends at once
+PIECE = round(WIRE_RATE * PIECE_SEC)
+AUDIBLE = 10 ** (-45 / 20)  # full scale is 1
+FADED = 10 ** (-40 / 20)  # speech is over when it falls this far below its peak,
+NOISE = 3.5  # or near the noise: this many times the quietest twentieth
+VOICE_FRAME = WIRE_RATE // 100  # samples by which a voice is looked for
+HEADER = 8  # bytes before the sound of a binary frame: response sequence, sample offset
+PATIENCE_SEC = 20.0  # to wait for a reply
+
+
+class CallError(Exception):
+    """The call could not be made or broke off: one sentence for the caller."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Reply audio as it arrived."""
+
+    at: float  # seconds on the monotonic clock
+    samples: Samples
+
+
+@dataclass(slots=True)
+class Call:
+    """The other half of the wire: what was sent, and everything that came back, with times."""
+
+    socket: ClientConnection
+    events: list[dict[str, Any]] = field(default_factory=list)
+    times: list[float] = field(default_factory=list)
+    pieces: list[Piece] = field(default_factory=list)
+    news: asyncio.Condition = field(default_factory=asyncio.Condition)
+    lost: bool = False
+    binary: bool = False  # audio goes as binary frames; the session must have agreed
+
+    async def send(self, **event: Any) -> None:
+        await self._send(orjson.dumps(event).decode())
+
+    async def append(self, samples: Samples) -> None:
+        pcm = encode_pcm16(samples)
+        if self.binary:
+            await self._send(pcm)
+        else:
+            await self.send(type="input_audio_buffer.append", audio=b64encode(pcm).decode())
+
+    async def _send(self, message: str | bytes) -> None:
+        try:
+            await self.socket.send(message)
+        except ConnectionClosed:
+            raise CallError("the server hung up") from None
+
+    async def speak(self, samples: Samples, *, realtime: bool = True) -> None:
+        """Send audio, at the pace it was spoken or as fast as it goes."""
+        begin = time.monotonic()
+        for offset in range(0, len(samples), PIECE):
+            if realtime:
+                await asyncio.sleep(begin + offset / WIRE_RATE + PIECE_SEC - time.monotonic())
+            await self.append(samples[offset : offset + PIECE])
+
+    async def hush(self) -> None:
+        """Send silence, as an open microphone does, until cancelled."""
+        quiet = np.zeros(WIRE_RATE, np.float32)
+        while True:
+            await self.speak(quiet)
+
+    async def listen(self) -> None:
+        """Take down everything that arrives, until the server hangs up."""
+        try:
+            async for message in self.socket:
+                now = time.monotonic()
+                if isinstance(message, bytes):
+                    samples = decode_pcm16(message[HEADER:])
+                    async with self.news:
+                        self.pieces.append(Piece(now, samples))
+                        self.news.notify_all()
+                    continue
+                event = orjson.loads(message)
+                if event["type"] == "response.output_audio.delta":
+                    samples = decode_pcm16(b64decode(event.pop("delta")))
+                    event["samples"] = len(samples)
+                    self.pieces.append(Piece(now, samples))
+                async with self.news:
+                    self.events.append(event)
+                    self.times.append(now)
+                    self.news.notify_all()
+        except ConnectionClosed:
+            pass  # `until` tells whoever still waits
+        finally:
+            self.lost = True
+            async with self.news:
+                self.news.notify_all()
+
+    async def until(self, *kinds: str, after: int = 0) -> int:
+        """Wait for an event of one of these kinds; returns its place, plus one."""
+        seen = after
+        async with self.news:
+            while True:
+                while seen < len(self.events):
+                    seen += 1
+                    if self.events[seen - 1]["type"] in kinds:
+                        return seen
+                if self.lost:
+                    why = [event["error"]["message"] for event in self.of("error")]
+                    raise CallError(": ".join(["the server hung up", *why[-1:]]))
+                await self.news.wait()
+
+    def of(self, kind: str) -> list[dict[str, Any]]:
+        return [event for event in self.events if event["type"] == kind]
+
+    @property
+    def reply(self) -> Samples:
+        silence = [np.empty(0, np.float32)]
+        return np.concatenate(silence + [piece.samples for piece in self.pieces])
+
+    def first_audible(self, after: float = 0.0) -> float | None:
+        """When the first sample one could hear was there to be played."""
+        for piece in self.pieces:
+            if piece.at >= after and np.abs(piece.samples).max(initial=0.0) > AUDIBLE:
+                return piece.at + int(np.argmax(np.abs(piece.samples) > AUDIBLE)) / WIRE_RATE
+        return None
+
+
+@asynccontextmanager
+async def calling(url: str) -> AsyncGenerator[Call, None]:
+    """A call to a server: connected, listening, and hung up at the end."""
+    try:
+        socket = await connect(url, max_size=None, compression=None)
+    except (OSError, WebSocketException, ValueError, TimeoutError) as error:
+        raise CallError(f"cannot reach {url}: {error}; is the server running (make run)?") from None
+    async with socket:
+        call = Call(socket)
+        listening = asyncio.create_task(call.listen())
+        try:
+            yield call
+        finally:
+            listening.cancel()
+            await asyncio.gather(listening, return_exceptions=True)
+
+
+def read_speech(file: Path) -> Samples:
+    """A recording as mono float32 at WIRE_RATE."""
+    try:
+        with file.open("rb") as stored:
+            samples, rate = soundfile.read(stored, dtype="float32", always_2d=True)
+    except soundfile.LibsndfileError as error:
+        raise CallError(f"cannot read {file}: {error.error_string}") from None
+    except OSError as error:
+        raise CallError(f"cannot read {file}: {error.strerror}") from None
+    if not len(samples):
+        raise CallError(f"{file} holds no audio")
+    return resample(np.ascontiguousarray(samples.mean(axis=1)), rate, WIRE_RATE)
+
+
+def voiced_frames(samples: Samples) -> NDArray[np.intp]:
+    """Which frames of 10 ms hold a voice: what stands out of the recording's own silence."""
+    if len(samples) < 2 * VOICE_FRAME:
+        return np.empty(0, np.intp)
+    half = VOICE_FRAME // 2
+    around = np.pad(samples.astype(np.float64), half, "reflect", reflect_type="odd")
+    sums = np.cumsum(around)
+    # Less its moving average: rumble and offset are no voice.
+    high = samples - (sums[VOICE_FRAME:] - sums[:-VOICE_FRAME]) / VOICE_FRAME
+    frames = high[: len(high) // VOICE_FRAME * VOICE_FRAME].reshape(-1, VOICE_FRAME)
+    loud = np.sqrt((frames**2).mean(axis=1))
+    floor = np.clip(NOISE * np.percentile(loud, 5), loud.max() * FADED, loud.max() / 4)
+    above = loud > max(float(floor), 1e-5)
+    run = above[:-1] & above[1:]  # a single one is a click
+    return np.flatnonzero(np.append(run, False) | np.insert(run, 0, False))
+
+
+def voice_span(samples: Samples) -> tuple[int, int]:
+    """Where the voice of a recording begins and ends; all of it where none is found."""
+    voiced = voiced_frames(samples)
+    if not len(voiced):
+        return 0, len(samples)
+    return int(voiced[0] * VOICE_FRAME), int((voiced[-1] + 1) * VOICE_FRAME)
+
+
+def speech_end(samples: Samples) -> int:
+    """Where the voice of a recording ends."""
+    return voice_span(samples)[1]
+
+
+async def converse(file: Path, url: str, realtime: bool) -> tuple[Call, float]:
+    """Say the recording and wait for the answer; returns when its voice ended, too."""
+    speech = read_speech(file)
+    spoken = speech_end(speech)
+    async with calling(url) as call:
+        await call.until("session.created")
+        await call.speak(speech[:spoken], realtime=realtime)
+        ended, mark = time.monotonic(), len(call.events)
+        await call.speak(speech[spoken:], realtime=realtime)
+        hushing = asyncio.create_task(call.hush())
+        try:
+            await _hear_out(call, mark)
+        finally:
+            hushing.cancel()
+            await asyncio.gather(hushing, return_exceptions=True)
+    return call, ended
+
+
+async def _hear_out(call: Call, seen: int) -> None:
+    """Wait for the end of the reply, however long it is, as long as more of it comes."""
+    while True:
+        try:
+            async with asyncio.timeout(PATIENCE_SEC):
+                seen = await call.until("response.output_audio.delta", "response.done", after=seen)
+        except TimeoutError:
+            raise CallError(f"no reply within {PATIENCE_SEC:.0f} s") from None
+        response = call.events[seen - 1].get("response", {})
+        if response.get("status") == "failed":
+            raise CallError(f"the reply failed: {response['status_details']['error']['message']}")
+        if response.get("status") in ("completed", "incomplete"):
+            return
+
+
+def report(call: Call, ended: float, console: Console) -> None:
+    said = [event["transcript"] for event in call.of(TRANSCRIBED)]
+    console.print("[bold]you said[/]   ", escape(" ".join(said)) or "(nothing understood)")
+    for percept in call.of("attune.percept")[-1:]:
+        shown = json.dumps(percept.get("percept"), ensure_ascii=False)
+        console.print("[bold]you sounded[/]", escape(shown))
+    replies = [event["transcript"] for event in call.of("response.output_audio_transcript.done")]
+    console.print("[bold]reply[/]      ", escape(" ".join(replies)) or "(no reply)")
+    heard = call.first_audible(ended)
+    if heard is not None:
+        stages = call.of("attune.timing")[-1:]
+        detail = "".join(
+            f", {stage} {ms:.0f}" for timing in stages for stage, ms in timing["stages_ms"].items()
+        )
+        console.print(
+            f"[bold]latency[/]     first audible sample {(heard - ended) * 1000:.0f} ms"
+            f" after the end of speech[dim]{detail}[/]"
+        )
+
+
+TRANSCRIBED = "conversation.item.input_audio_transcription.completed"
+
+
+def main(
+    file: Annotated[Path, typer.Argument(help="A recording: WAV, FLAC, OGG.")],
+    url: Annotated[str, typer.Option(help="Where the server is.")] = (
+        "ws://127.0.0.1:7860/v1/realtime"
+    ),
+    out: Annotated[Path | None, typer.Option(help="Write the reply here, as WAV.")] = None,
+    events: Annotated[Path | None, typer.Option(help="Write every event here, as JSONL.")] = None,
+    realtime: Annotated[
+        bool, typer.Option("--realtime/--fast", help="At the pace of speech, or all at once.")
+    ] = True,
+) -> None:
+    """Stream a recording as a person would, wait for the reply, and tell what happened."""
+    console = Console(highlight=False)
+    join = "&" if "?" in url else "?"
+    try:
+        call, ended = asyncio.run(converse(file, f"{url}{join}attune=1", realtime))
+        if out:
+            with out.open("wb") as kept:
+                soundfile.write(kept, call.reply, WIRE_RATE, "PCM_16", format="WAV")
+        if events:
+            events.write_bytes(b"".join(orjson.dumps(event) + b"\n" for event in call.events))
+    except (CallError, OSError) as error:
+        print(f"attune: {error}", file=sys.stderr)
+        raise typer.Exit(1) from None
+    report(call, ended, console)
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,208 @@
+"""What a client may say: the eleven Realtime events, and one of our own."""
+
+import binascii
+from base64 import b64decode
+from typing import Annotated, Any, Literal
+
+import orjson
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from server.errors import ClientError
+from server.session_config import MAX_INSTRUCTIONS, AudioFormat
+from server.validation import client_error
+
+MAX_TEXT = 64_000  # characters in one item
+MAX_DEPTH = 32  # of nested objects and lists: JSON can be written only so deep
+
+
+class Said(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    event_id: str | None = Field(None, max_length=512)
+
+
+class SessionUpdate(Said):
+    type: Literal["session.update"]
+    session: dict[str, Any]  # merged before it is validated: see session_config.updated
+
+
+class AudioAppend(Said):
+    type: Literal["input_audio_buffer.append"]
+    audio: str
+
+
+class AudioCommit(Said):
+    type: Literal["input_audio_buffer.commit"]
+
+
+class AudioClear(Said):
+    type: Literal["input_audio_buffer.clear"]
+
+
+class OutputClear(Said):
+    type: Literal["output_audio_buffer.clear"]
+
+
+class Content(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    type: Literal["input_text", "input_audio", "output_text", "output_audio", "text", "input_image"]
+    text: str | None = Field(None, max_length=MAX_TEXT)
+    audio: str | None = None
+    transcript: str | None = Field(None, max_length=MAX_TEXT)
+    image_url: str | None = None
+    detail: str | None = None
+
+
+class NewItem(BaseModel):
+    """An item as a client writes it; `server.items` gives it a life."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    type: Literal["message", "function_call", "function_call_output", "item_reference"]
+    id: str | None = Field(None, min_length=1, max_length=64)
+    object: Literal["realtime.item"] | None = None
+    status: Literal["completed", "incomplete", "in_progress"] | None = None
+    role: Literal["user", "assistant", "system"] | None = None
+    content: list[Content] | None = Field(None, max_length=16)
+    phase: str | None = Field(None, max_length=64)
+    call_id: str | None = Field(None, max_length=256)
+    name: str | None = Field(None, max_length=256)
+    arguments: str | None = Field(None, max_length=MAX_TEXT)
+    output: str | None = Field(None, max_length=MAX_TEXT)
+
+
+class ItemCreate(Said):
+    type: Literal["conversation.item.create"]
+    item: NewItem
+    previous_item_id: str | None = None
+
+
+class ItemRetrieve(Said):
+    type: Literal["conversation.item.retrieve"]
+    item_id: str
+
+
+class ItemDelete(Said):
+    type: Literal["conversation.item.delete"]
+    item_id: str
+
+
+class ItemTruncate(Said):
+    type: Literal["conversation.item.truncate"]
+    item_id: str
+    content_index: int = Field(ge=0)
+    audio_end_ms: int = Field(ge=0)
+
+
+class ResponseAudioOutput(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    format: AudioFormat | None = None
+    voice: str | dict[str, Any] | None = None
+
+
+class ResponseAudio(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    output: ResponseAudioOutput | None = None
+
+
+class ResponseParams(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    instructions: str | None = Field(None, max_length=MAX_INSTRUCTIONS)
+    output_modalities: list[Literal["text", "audio"]] | None = Field(
+        None, min_length=1, max_length=1
+    )
+    audio: ResponseAudio | None = None
+    conversation: Literal["auto", "none"] | None = None
+    input: list[NewItem] | None = Field(None, max_length=256)
+    max_output_tokens: Annotated[int, Field(ge=1, le=4096)] | Literal["inf"] | None = None
+    metadata: dict[str, str] | None = Field(None, max_length=16)
+    tools: list[dict[str, Any]] | None = None
+    tool_choice: str | dict[str, Any] | None = None
+    parallel_tool_calls: bool | None = None
+    prompt: dict[str, Any] | None = None
+    reasoning: dict[str, Any] | None = None
+
+
+class ResponseCreate(Said):
+    type: Literal["response.create"]
+    response: ResponseParams = ResponseParams()
+
+
+class ResponseCancel(Said):
+    type: Literal["response.cancel"]
+    response_id: str | None = None
+
+
+class Playback(Said):
+    """What was really heard: samples of the item played when `input_samples` had been captured."""
+
+    type: Literal["attune.playback"]
+    response_id: str
+    item_id: str
+    played_samples: int = Field(ge=0)
+    input_samples: int | None = Field(None, ge=0)
+
+
+ClientEvent = Annotated[
+    SessionUpdate
+    | AudioAppend
+    | AudioCommit
+    | AudioClear
+    | OutputClear
+    | ItemCreate
+    | ItemRetrieve
+    | ItemDelete
+    | ItemTruncate
+    | ResponseCreate
+    | ResponseCancel
+    | Playback,
+    Field(discriminator="type"),
+]
+CLIENT_EVENT: TypeAdapter[ClientEvent] = TypeAdapter(ClientEvent)
+
+
+def parse(raw: dict[str, Any]) -> ClientEvent:
+    """The event a JSON object holds, or a ClientError saying why it holds none."""
+    kind = raw.get("type")
+    if kind == "input_audio_buffer.append" and isinstance(raw.get("audio"), str) and len(raw) == 2:
+        # Most of what arrives: nothing left to validate, so do not pay for it.
+        return AudioAppend.model_construct(type=kind, audio=raw["audio"], event_id=None)
+    if not isinstance(kind, str):
+        raise ClientError(
+            "missing_required_parameter", "Missing required parameter: 'type'.", "type"
+        )
+    if _deeper(raw, MAX_DEPTH):
+        raise ClientError("invalid_value", f"The event is nested over {MAX_DEPTH} deep.")
+    try:
+        return CLIENT_EVENT.validate_python(raw)
+    except ValidationError as error:
+        if error.errors()[0]["type"] == "union_tag_invalid":
+            raise ClientError(
+                "invalid_value", f"Unknown event type '{kind[:64]}'.", "type"
+            ) from None
+        raise client_error(error) from None
+
+
+def _deeper(value: Any, levels: int) -> bool:
+    """Whether a JSON value is nested more than so many levels deep."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if not isinstance(value, list):
+        return False
+    return levels == 0 or any(_deeper(inner, levels - 1) for inner in value)
+
+
+def load(message: str) -> dict[str, Any]:
+    """The JSON object of a message."""
+    try:
+        raw = orjson.loads(message)
+    except orjson.JSONDecodeError:
+        raise ClientError("invalid_json", "The message is not valid JSON.") from None
+    if not isinstance(raw, dict):
+        raise ClientError("invalid_json", "The message is not a JSON object.")
+    return raw
+
+
+def decode_audio(text: str, param: str = "audio") -> bytes:
+    try:
+        return b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        raise ClientError("invalid_value", f"'{param}' is not valid base64.", param) from None

@@ -1,0 +1,149 @@
+"""How the server is set up: defaults, then a TOML file, then the environment, then flags."""
+
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic_settings import (
+    BaseSettings,
+    InitSettingsSource,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    SettingsError,
+)
+
+from models import registry
+
+ROOT = Path(__file__).parent.parent
+PROFILES = ROOT / "profiles"
+CONFIG_FILE = "attune.toml"
+PREFIX = "ATTUNE_"
+NOT_OURS = ("ATTUNE_CACHE",)  # where models.weights keeps its files
+
+
+class ConfigError(Exception):
+    """A setting that cannot be used: one line for the person who set it."""
+
+
+class ModelChoice(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    backend: str
+    options: dict[str, Any] = {}
+
+
+def _listed(value: Any) -> Any:
+    """A list as one writes it in an environment variable: with commas."""
+    return [part.strip() for part in value.split(",")] if isinstance(value, str) else value
+
+
+class Config(BaseSettings):
+    """The frozen tree. In the environment: HOST, PORT, and ATTUNE_ before any other name."""
+
+    model_config = SettingsConfigDict(
+        frozen=True, extra="forbid", env_prefix=PREFIX, env_nested_delimiter="__"
+    )
+    host: str = Field("127.0.0.1", validation_alias="HOST", min_length=1)
+    port: int = Field(7860, validation_alias="PORT", ge=0, le=65535)
+    profile: str = "embedded"
+    models: dict[str, ModelChoice] = {}  # single roles that differ from the profile
+    clock: Literal["wall", "samples"] = "wall"
+    seats: int = Field(64, ge=1)
+    # Web pages that may connect beside our own, as https://example.org.
+    origins: Annotated[list[str], NoDecode, BeforeValidator(_listed)] = []
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        return init_settings, env_settings
+
+    @property
+    def on_loopback(self) -> bool:
+        return self.host in ("127.0.0.1", "localhost", "::1")
+
+
+def read(path: Path | None = None, flags: dict[str, Any] | None = None) -> Config:
+    """The effective config, or a ConfigError with one line to act on."""
+    file = path or Path(CONFIG_FILE)
+    settings: dict[str, Any] = {}
+    if path is not None or file.exists():
+        try:
+            settings = tomllib.loads(file.read_text("utf-8"))
+        except OSError as error:
+            raise ConfigError(f"{file}: {error.strerror or error}") from None
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise ConfigError(f"{file} is not valid TOML: {error}") from None
+    _check_names(os.environ)
+    given = {name: value for name, value in (flags or {}).items() if value is not None}
+    try:
+        config = _above(settings)(**_aliased(given))
+    except ValidationError as error:
+        raise ConfigError(_one_line(error)) from None
+    except SettingsError as error:
+        raise ConfigError(f"a setting in the environment is no JSON: {error}") from None
+    if config.clock == "samples" and not config.on_loopback:
+        raise ConfigError("the samples clock is for tests and replays: it needs a loopback host")
+    return config
+
+
+def choices(config: Config) -> dict[str, registry.Choice]:
+    """The profile's backends, with the roles that were chosen one by one."""
+    file = PROFILES / f"{config.profile}.toml"
+    if not file.exists():
+        known = ", ".join(sorted(path.stem for path in PROFILES.glob("*.toml")))
+        raise ConfigError(f"unknown profile '{config.profile}'; choose one of: {known}")
+    chosen = registry.read(file)
+    for role, choice in config.models.items():
+        chosen[role] = registry.Choice(choice.backend, choice.options)
+    return chosen
+
+
+def _above(settings: dict[str, Any]) -> type[Config]:
+    """The Config whose lowest source is what a file set."""
+
+    class Effective(Config):
+        @classmethod
+        def settings_customise_sources(
+            cls,
+            settings_cls: type[BaseSettings],
+            init_settings: PydanticBaseSettingsSource,
+            env_settings: PydanticBaseSettingsSource,
+            dotenv_settings: PydanticBaseSettingsSource,
+            file_secret_settings: PydanticBaseSettingsSource,
+        ) -> tuple[PydanticBaseSettingsSource, ...]:
+            file = InitSettingsSource(settings_cls, _aliased(settings))
+            return init_settings, env_settings, file
+
+    return Effective
+
+
+def _aliased(settings: dict[str, Any]) -> dict[str, Any]:
+    """Host and port under the environment's names, which are the ones pydantic knows."""
+    return {n.upper() if n in ("host", "port") else n: value for n, value in settings.items()}
+
+
+def _check_names(environment: Mapping[str, str]) -> None:
+    """A misspelt variable would otherwise be passed over in silence."""
+    known = ["HOST", "PORT"]
+    known += [PREFIX + n.upper() for n in Config.model_fields if n.upper() not in known]
+    for name in environment:
+        if name.startswith(PREFIX) and name not in NOT_OURS and name.split("__")[0] not in known:
+            raise ConfigError(f"unknown variable '{name}'; the settings are: {', '.join(known)}")
+
+
+def _one_line(error: ValidationError) -> str:
+    first = error.errors(include_url=False)[0]
+    name = ".".join(str(part) for part in first["loc"]) or "config"
+    if first["type"] == "extra_forbidden":
+        return f"unknown setting '{name}'; the settings are: {', '.join(Config.model_fields)}"
+    return f"{name} = {first['input']!r} will not do: {first['msg']}"

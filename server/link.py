@@ -1,0 +1,102 @@
+"""The far end over a WebSocket: what it sends, one at a time, and what we send back."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from enum import Enum
+
+import orjson
+from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
+
+from server.server_events import Event
+
+INBOX = 256  # messages waiting; past that the socket itself makes the client wait ...
+INBOX_BYTES = 32 * 1024 * 1024  # ... as past this, however few they are
+SEND_TIMEOUT_SEC = 20  # a client that reads nothing for so long is gone
+
+
+class Wake(Enum):
+    """Nothing arrived, but there is something to do."""
+
+    TICK = "tick"  # time passed without a message
+    NOTE = "note"  # one of the conversation's own tasks has news
+
+
+class LinkLost(Exception):
+    """The far end hung up, or stopped reading."""
+
+
+class WebSocketLink:
+    def __init__(self, socket: WebSocket, tick_sec: float | None) -> None:
+        self._socket = socket
+        self._tick_sec = tick_sec  # None: time passes only with messages
+        self._quiet = False  # nothing has come since the last tick
+        self._timer: asyncio.TimerHandle | None = None
+        self._waiting_bytes = 0
+        self._taken = asyncio.Event()
+        self._inbox: asyncio.Queue[str | bytes | Wake | None] = asyncio.Queue(INBOX)
+
+    async def messages(self) -> AsyncGenerator[str | bytes | Wake, None]:
+        """Everything that arrives, until the client hangs up."""
+        reading = asyncio.create_task(self._read())
+        self._tick()
+        try:
+            while (message := await self._inbox.get()) is not None:
+                if not isinstance(message, Wake):
+                    self._waiting_bytes -= len(message)
+                    self._taken.set()
+                yield message
+        finally:
+            reading.cancel()
+            if self._timer:
+                self._timer.cancel()
+
+    def _tick(self) -> None:
+        """Wake whoever waits if nothing has come since the last tick."""
+        if self._tick_sec is None:
+            return
+        if self._quiet:
+            self.wake(Wake.TICK)
+        self._quiet = True
+        self._timer = asyncio.get_running_loop().call_later(self._tick_sec, self._tick)
+
+    def wake(self, why: Wake = Wake.NOTE) -> None:
+        """Have `messages` yield soon. A full inbox wakes by itself."""
+        if not self._inbox.full():
+            self._inbox.put_nowait(why)
+
+    async def _read(self) -> None:
+        try:
+            while True:
+                message = await self._socket.receive()
+                if message["type"] == "websocket.disconnect":
+                    return
+                self._quiet = False
+                text = message.get("text")
+                await self._take_in(text if text is not None else message["bytes"])
+        finally:
+            # The conversation must learn of the end even when its inbox is full.
+            while self._inbox.full():
+                self._inbox.get_nowait()
+            self._inbox.put_nowait(None)
+
+    async def _take_in(self, message: str | bytes) -> None:
+        while self._waiting_bytes and self._waiting_bytes + len(message) > INBOX_BYTES:
+            self._taken.clear()
+            await self._taken.wait()
+        self._waiting_bytes += len(message)
+        await self._inbox.put(message)
+
+    async def tell(self, event: Event) -> None:
+        await self._send({"type": "websocket.send", "text": orjson.dumps(event).decode()})
+
+    async def play(self, frame: bytes) -> None:
+        await self._send({"type": "websocket.send", "bytes": frame})
+
+    async def _send(self, message: dict[str, str | bytes]) -> None:
+        if self._socket.client_state is WebSocketState.DISCONNECTED:
+            raise LinkLost
+        try:
+            async with asyncio.timeout(SEND_TIMEOUT_SEC):
+                await self._socket.send(message)
+        except (WebSocketDisconnect, TimeoutError, RuntimeError, OSError) as error:
+            raise LinkLost from error

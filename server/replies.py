@@ -1,0 +1,292 @@
+"""The replies of one conversation: forming, being given, cut short."""
+
+import asyncio
+import logging
+from base64 import b64encode
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing
+from dataclasses import dataclass
+from functools import partial
+from struct import pack
+
+from models.audio import encode_pcm16
+from models.errors import BackendError
+from models.prompt import messages
+from models.types import WIRE_RATE, Samples, Turn
+from server.clock import Task
+from server.errors import server_error
+from server.playout import Playout
+from server.private_log import where
+from server.reply import Dialogue, Reply, ReplyOptions
+from server.room import Room
+from server.server_events import Event, event
+from server.session_config import AudioFormat, VoiceId
+from server.trace import Trace
+from server.transcripts import Transcripts
+from server.wire_audio import Encoder
+
+log = logging.getLogger(__name__)
+
+LEAD_SEC, BINARY_LEAD_SEC = 0.2, 0.1  # how far ahead of the loudspeaker we send
+
+
+@dataclass(slots=True)
+class Running:
+    """A reply and the task that gives it."""
+
+    reply: Reply
+    task: Task
+
+
+class Replies:
+    def __init__(self, room: Room, transcripts: Transcripts) -> None:
+        self.thought: Running | None = None  # forming, unheard
+        self.speech: Running | None = None  # the conversation's reply being given
+        self.asides: dict[str, Running] = {}  # out-of-band responses
+        self.has_spoken = False
+        self.silent_since: int | None = None  # session position at which the last reply ended
+        self.unanswered = False  # a turn ended while a reply that may not be interrupted went on
+        self._room = room
+        self._transcripts = transcripts
+        self._reading: Task | None = None
+        self._count = 0
+
+    @property
+    def active(self) -> bool:
+        """Whether the conversation has a response that is not done."""
+        speech = self.speech
+        return speech is not None and not speech.task.done() and not speech.reply.ended
+
+    @property
+    def audible(self) -> Reply | None:
+        """The reply the client hears now."""
+        return self.speech.reply if self.speech and self.speech.reply.audible else None
+
+    def options(self) -> ReplyOptions:
+        """How the session's settings would have a reply."""
+        config = self._room.config
+        limit, output = config.max_output_tokens, config.audio.output
+        return ReplyOptions(
+            instructions=config.instructions,
+            speaks=config.speaks,
+            max_tokens=None if limit == "inf" else limit,
+            speed=output.speed,
+            audio_format=output.format,
+            numbered=config.attune.binary,
+            voice={"id": output.voice.id} if isinstance(output.voice, VoiceId) else output.voice,
+        )
+
+    def so_far(self, *more: Turn) -> Dialogue:
+        """The conversation as it stands once everything said has been understood."""
+
+        async def dialogue() -> list[Turn]:
+            await self._transcripts.understood()
+            return [*self._room.conversation.turns(), *more]
+
+        return dialogue
+
+    def read_ahead(self, text: str) -> None:
+        """Have the reply model read what has been said so far.
+
+        A model that keeps what it has read has little left to read when the turn is over. Its
+        first word is asked for and thrown away: reading is all there is to gain.
+        """
+        turns = self._room.conversation.turns()
+        if text:
+            turns.append(Turn("user", text))
+        if turns and (self._reading is None or self._reading.done()):
+            self._reading = self._room.spawn(self._read(turns))
+
+    async def _read(self, turns: list[Turn]) -> None:
+        prompt = messages(self._room.config.instructions, turns)
+        try:
+            async with aclosing(self._room.models.responder.respond(prompt, 1)) as tokens:
+                async for _ in tokens:
+                    pass
+        except BackendError as error:  # the reply itself will tell, if it fails as well
+            log.warning("reading ahead failed: %s", where(error))
+
+    def think(self, dialogue: Dialogue, trace: Trace) -> None:
+        """Begin to form a reply, unheard, while the turn may not even be over."""
+        self.drop_thought()
+        if self._reading:
+            self._reading.cancel()
+        self.thought = self._start(self.options(), dialogue, trace)
+
+    def drop_thought(self) -> None:
+        if self.thought:
+            self.thought.task.cancel()
+            self.thought = None
+
+    def speak_thought(self, heard_sec: float) -> None:
+        """The turn is over: what was thought may be heard."""
+        assert self.thought is not None, "nothing was thought"
+        thought, self.thought = self.thought, None
+        if thought.task.done():  # there was nothing to answer
+            self.silent_since = self._room.position
+            return
+        self.speech = thought
+        self.speech.reply.hears(heard_sec)
+        self._open(self.speech)
+
+    async def answer(self, options: ReplyOptions, dialogue: Dialogue) -> None:
+        """Give a reply now."""
+        self.drop_thought()
+        running = self._start(options, dialogue, Trace())
+        if options.in_conversation:
+            self.speech = running
+        else:
+            self.asides[running.reply.id] = running
+        await running.reply.announce()
+        self._open(running)
+
+    def _open(self, running: Running) -> None:
+        if running.reply.options.in_conversation:
+            self.silent_since = None
+            self.unanswered = False
+        running.reply.trace.mark("gate")
+        running.reply.gate.open()
+
+    def _start(self, options: ReplyOptions, dialogue: Dialogue, trace: Trace) -> Running:
+        room, config = self._room, self._room.config
+        self._count += 1
+        playout = Playout(
+            room.clock,
+            self._sender(lambda: reply, options.audio_format),
+            BINARY_LEAD_SEC if config.attune.binary else LEAD_SEC,
+            keeps_buffer=config.attune.events,
+            not_before=self.speech.reply.playout.ends_at if self.speech else 0.0,
+        )
+        reply = Reply(
+            options,
+            room.models,
+            room.clock,
+            room.tell,
+            playout,
+            room.conversation,
+            self._count,
+            trace,
+        )
+        return Running(reply, room.spawn(self._give(reply, dialogue)))
+
+    async def _give(self, reply: Reply, dialogue: Dialogue) -> None:
+        try:
+            await reply.run(dialogue)
+        except BackendError as error:
+            log.error("reply failed: %s", where(error))
+            await reply.gate.wait()
+            await reply.announce()
+            await reply.tell_end("failed", error=str(error))
+            await self._room.tell(event("error", error=server_error(str(error), "model_error")))
+            await reply.playout.finish()
+        self._room.post(partial(self._over, reply))
+
+    async def _over(self, reply: Reply) -> None:
+        self.asides.pop(reply.id, None)
+        if not self.speech or self.speech.reply is not reply:
+            return
+        self.speech = None
+        self.silent_since = self._room.position
+        await self._answer_what_waits()
+
+    async def _answer_what_waits(self) -> None:
+        """A turn that ended during a reply is answered after it, if it had words."""
+        turns = self._room.conversation.turns()
+        if self.unanswered and turns and turns[-1].role == "user":
+            await self.answer(self.options(), self.so_far())
+        self.unanswered = False
+
+    async def hold(self) -> None:
+        """Someone may be taking the word: fall silent first, then find out."""
+        assert self.speech is not None, "nothing to hold"
+        reply = self.speech.reply
+        reply.playout.hold()
+        if not reply.audible:
+            return
+        if self._room.config.attune.events:  # others play out what they have
+            self._silenced_now()
+        await self._room.tell(_held("attune.hold", reply))
+
+    async def resume(self) -> None:
+        """It was nothing: go on from the held sample."""
+        if not self.speech or not self.speech.reply.playout.held:
+            return
+        reply = self.speech.reply
+        if not reply.audible:
+            reply.playout.resume()
+            return
+        if self._room.config.attune.events:  # the client goes on with what it kept
+            now = self._room.position_at(self._room.clock.time())
+            self._room.ear.sounds(reply.playout.waiting, now)
+        reply.playout.resume()
+        await self._room.tell(_held("attune.resume", reply))
+
+    async def interrupt(self, reason: str) -> None:
+        """Stop the conversation's reply: thinking, speaking and queued sound, all at once."""
+        if self.speech:
+            running, self.speech = self.speech, None
+            await self.stop(running, reason)
+            if reason == "client_cancelled":
+                await self._answer_what_waits()
+
+    async def stop(self, running: Running, reason: str) -> None:
+        """Cancel a reply; the conversation keeps what was heard of it."""
+        reply = running.reply
+        heard = reply.playout.heard
+        cut = heard < reply.playout.sent or not reply.ended
+        running.task.cancel()
+        await asyncio.wait([running.task])
+        await reply.tell_end("cancelled", reason)
+        if not reply.playout.sent or not cut or not reply.options.in_conversation:
+            return
+        reply.item.cut(heard)
+        self._silenced_now()
+        await self._room.tell(
+            event(
+                "conversation.item.truncated",
+                item_id=reply.item.id,
+                content_index=0,
+                audio_end_ms=heard * 1000 // WIRE_RATE,
+            )
+        )
+
+    def _silenced_now(self) -> None:
+        self._room.ear.silenced(self._room.position_at(self._room.clock.time()))
+
+    def _sender(
+        self, reply: Callable[[], Reply], audio_format: AudioFormat
+    ) -> Callable[[Samples, int], Awaitable[None]]:
+        """How a piece of a reply reaches the client."""
+        encoder = Encoder(audio_format)
+        room = self._room
+
+        async def send(piece: Samples, offset: int) -> None:
+            giving = reply()
+            self.has_spoken = True
+            if offset == 0:
+                giving.trace.mark("first_sent")
+            room.ear.sounds(piece, room.position_at(giving.playout.sounds_at(offset)))
+            if room.config.attune.binary:
+                header = pack("<II", giving.sequence, offset)
+                await room.link.play(header + encode_pcm16(piece))
+            else:
+                delta = b64encode(encoder(piece)).decode()
+                await giving.tell_part("output_audio.delta", delta=delta)
+            if offset == 0:
+                await room.tell(_timing(giving))
+
+        return send
+
+
+def _held(kind: str, reply: Reply) -> Event:
+    where = {"response_id": reply.id, "item_id": reply.item.id}
+    return event(kind, **where, sample=reply.playout.sent)
+
+
+def _timing(reply: Reply) -> Event:
+    return event(
+        "attune.timing",
+        response_id=reply.id,
+        stages_ms=reply.trace.stages_ms(),
+        overhead_ms=reply.trace.overhead_ms(),
+    )

@@ -1,0 +1,300 @@
+"""One response: from the dialogue to words, from words to sound, from sound to the client."""
+
+from collections import deque
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any
+
+from models.ahead import ahead
+from models.clauses import clauses
+from models.prompt import messages
+from models.protocols import Models
+from models.types import WIRE_RATE, SpokenChunk, Turn
+from server import ids
+from server.clock import Clock, Gate
+from server.items import Conversation, Item
+from server.playout import Playout
+from server.server_events import Event, event
+from server.session_config import AudioFormat, Pcm
+from server.trace import Trace
+
+DEFAULT_MAX_TOKENS = 160  # of a spoken reply: about half a minute
+AHEAD = 4  # chunks synthesised before they are needed
+
+AUDIO_TOKEN_SEC_IN, AUDIO_TOKEN_SEC_OUT = 0.1, 0.05  # the protocol's way to count sound in tokens
+
+# The words of the dialogue once they are known; None if there is nothing to answer.
+Dialogue = Callable[[], Awaitable[Sequence[Turn] | None]]
+Tell = Callable[[Event], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyOptions:
+    instructions: str = ""
+    speaks: bool = True
+    max_tokens: int | None = None
+    speed: float = 1.0
+    in_conversation: bool = True
+    numbered: bool = False  # show the number that marks its binary audio frames
+    metadata: dict[str, str] | None = None
+    audio_format: AudioFormat = Pcm(type="audio/pcm")
+    voice: Any = "hibari"
+
+
+class Reply:
+    """A response in the making. `run` tells its story; `end` tells how it ended.
+
+    It forms unheard until its gate opens. Cancelling the task that runs it stops the models
+    and the sound at once; whoever cancels then tells `end`.
+    """
+
+    def __init__(
+        self,
+        options: ReplyOptions,
+        models: Models,
+        clock: Clock,
+        tell: Tell,
+        playout: Playout,
+        conversation: Conversation,
+        sequence: int,
+        trace: Trace,
+    ) -> None:
+        self.id = ids.new("resp")
+        self.options = options
+        self.playout = playout
+        self.sequence = sequence
+        self.trace = trace
+        self.gate = Gate(clock)
+        self.announced = False  # the client knows of this response
+        self.ended = False  # and knows that it is over
+        self.item = Item(
+            ids.new("item"), "message", "assistant", "in_progress", spoken=options.speaks
+        )
+        self.item.playout = playout if options.speaks else None
+        self._models = models
+        self._tell = tell
+        self._conversation = conversation if options.in_conversation else None
+        self._previous: str | None = None
+        self._item_announced = False
+        self._tokens_in = 0
+        self._audio_tokens_in = 0
+        self._tokens_out = 0
+        self._written = ""
+        self._closing: deque[Event] = deque()  # what is still to be told of its end
+
+    @property
+    def audible(self) -> bool:
+        """Whether the client has begun to hear it, and has not heard all of it yet."""
+        return self.playout.sounding or (self.playout.started_at is not None and not self.ended)
+
+    @property
+    def text(self) -> str:
+        """The words so far, heard or not."""
+        return self._written
+
+    async def run(self, dialogue: Dialogue) -> bool:
+        """Form the reply and, once the gate is open, give it; False if there is nothing to say."""
+        turns = await dialogue()
+        if turns is None:
+            return False
+        prompt = messages(self.options.instructions, turns)
+        self._tokens_in = sum(len(turn.text) // 4 + 4 for turn in prompt)
+        limit = self.options.max_tokens or DEFAULT_MAX_TOKENS
+        async with (
+            aclosing(self._models.responder.respond(prompt, limit)) as tokens,
+            aclosing(self._count(tokens)) as counted,
+        ):
+            if self.options.speaks:
+                await self._speak(counted)
+            else:
+                await self._write(counted)
+        cut = self._tokens_out >= limit
+        await self.tell_end(
+            "incomplete" if cut else "completed", "max_output_tokens" if cut else ""
+        )
+        await self.playout.finish()
+        return True
+
+    async def _speak(self, tokens: AsyncGenerator[str, None]) -> None:
+        async with ahead(self._speech(tokens), AHEAD) as chunks:
+            await self._announce()
+            async for chunk in chunks:
+                await self._announce_item()
+                self._written += chunk.text
+                await self.tell_part("output_audio_transcript.delta", delta=chunk.text)
+                await self.playout.play(chunk)
+
+    async def _speech(self, tokens: AsyncGenerator[str, None]) -> AsyncGenerator[SpokenChunk, None]:
+        async with aclosing(clauses(tokens)) as said:
+            async for clause in said:
+                self.trace.mark("first_clause")
+                async with aclosing(
+                    self._models.speaker.speak(clause, self.options.speed)
+                ) as chunks:
+                    async for chunk in chunks:
+                        self.trace.mark("first_audio")
+                        yield chunk
+
+    async def _write(self, tokens: AsyncGenerator[str, None]) -> None:
+        await self._announce()
+        async for token in tokens:
+            await self._announce_item()
+            self._written += token
+            await self.tell_part("output_text.delta", delta=token)
+
+    async def _count(self, tokens: AsyncGenerator[str, None]) -> AsyncGenerator[str, None]:
+        async for token in tokens:
+            self.trace.mark("first_token")
+            self._tokens_out += 1
+            yield token
+
+    async def _announce(self) -> None:
+        await self.gate.wait()
+        self.trace.mark("gate")
+        await self.announce()
+
+    async def announce(self) -> None:
+        """Tell the client that a response has begun, once."""
+        if not self.announced:
+            self.announced = True
+            await self._tell(event("response.created", response=self._payload("in_progress")))
+
+    async def _announce_item(self) -> None:
+        if self._item_announced:
+            return
+        self._item_announced = True
+        shown = self.item.payload()
+        where = {"response_id": self.id, "output_index": 0}
+        await self._tell(event("response.output_item.added", item=shown, **where))
+        if self._conversation:
+            self._previous = self._conversation.join(self.item)
+            await self._tell(
+                event("conversation.item.added", item=shown, previous_item_id=self._previous)
+            )
+        await self.tell_part("content_part.added", part=self._part(""))
+
+    def _part(self, text: str) -> dict[str, str]:
+        if self.options.speaks:
+            return {"type": "audio", "transcript": text}
+        return {"type": "text", "text": text}
+
+    async def tell_part(self, kind: str, **fields: Any) -> None:
+        await self._tell(self._part_event(kind, **fields))
+
+    def _part_event(self, kind: str, **fields: Any) -> Event:
+        return event(
+            f"response.{kind}",
+            response_id=self.id,
+            item_id=self.item.id,
+            output_index=0,
+            content_index=0,
+            **fields,
+        )
+
+    async def tell_end(self, status: str, reason: str = "", error: str = "") -> None:
+        """Close everything the client saw open; `response.done` always comes, and comes once.
+
+        Cut off in the middle of this, the next call tells the rest.
+        """
+        if not self.announced:
+            return
+        if not self.ended:
+            self.ended = True
+            self._close_item(status)
+            self._closing.extend(self._closing_events(status, reason, error))
+        while self._closing:
+            await self._tell(self._closing[0])
+            self._closing.popleft()
+
+    def _closing_events(self, status: str, reason: str, error: str) -> list[Event]:
+        details: dict[str, Any] | None = None
+        if status != "completed":
+            details = {"type": status}
+            if reason:
+                details["reason"] = reason
+            if error:
+                details["error"] = {
+                    "type": "server_error",
+                    "code": "model_error",
+                    "message": error,
+                }
+        done = {**self._payload(status), "status_details": details, **self._usage()}
+        return [*self._item_end(), event("response.done", response=done)]
+
+    def _close_item(self, status: str) -> None:
+        self.item.status = "completed" if status == "completed" else "incomplete"
+        self.item.text = self._written.strip()
+        self.item.trim()
+        if status == "cancelled":
+            self.item.cut(self.playout.heard)
+
+    def _item_end(self) -> list[Event]:
+        if not self._item_announced:
+            return []
+        text = self._written.strip()
+        if self.options.speaks:
+            ends = [
+                self._part_event("output_audio.done"),
+                self._part_event("output_audio_transcript.done", transcript=text),
+            ]
+        else:
+            ends = [self._part_event("output_text.done", text=text)]
+        ends.append(self._part_event("content_part.done", part=self._part(text)))
+        shown = self.item.payload()
+        if self._conversation:
+            ends.append(
+                event("conversation.item.done", item=shown, previous_item_id=self._previous)
+            )
+        ends.append(
+            event("response.output_item.done", response_id=self.id, output_index=0, item=shown)
+        )
+        return ends
+
+    def _payload(self, status: str) -> dict[str, Any]:
+        output = [self.item.payload()] if self.ended and self._item_announced else []
+        shown: dict[str, Any] = {
+            "id": self.id,
+            "object": "realtime.response",
+            "status": status,
+            "status_details": None,
+            "output": output,
+            "conversation_id": self._conversation.id if self._conversation else None,
+            "output_modalities": ["audio" if self.options.speaks else "text"],
+            "max_output_tokens": self.options.max_tokens or "inf",
+            "metadata": self.options.metadata,
+            "usage": None,
+        }
+        if self.options.numbered:
+            shown["attune"] = {"sequence": self.sequence}
+        if self.options.speaks:
+            shown["audio"] = {
+                "output": {
+                    "format": self.options.audio_format.model_dump(),
+                    "voice": self.options.voice,
+                }
+            }
+        return shown
+
+    def hears(self, seconds: float) -> None:
+        """Count the user's sound this reply answers, for the usage."""
+        self._audio_tokens_in += round(seconds / AUDIO_TOKEN_SEC_IN)
+
+    def _usage(self) -> dict[str, Any]:
+        spoken = round(self.playout.sent / WIRE_RATE / AUDIO_TOKEN_SEC_OUT)
+        tokens_in = self._tokens_in + self._audio_tokens_in
+        tokens_out = self._tokens_out + spoken
+        return {
+            "usage": {
+                "total_tokens": tokens_in + tokens_out,
+                "input_tokens": tokens_in,
+                "output_tokens": tokens_out,
+                "input_token_details": {
+                    "text_tokens": self._tokens_in,
+                    "audio_tokens": self._audio_tokens_in,
+                    "image_tokens": 0,
+                    "cached_tokens": 0,
+                },
+                "output_token_details": {"text_tokens": self._tokens_out, "audio_tokens": spoken},
+            }
+        }

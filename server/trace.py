@@ -1,0 +1,30 @@
+"""When each stage of a turn was reached: the material of `attune.timing` and the benchmark."""
+
+import time
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class Trace:
+    """Moments of one turn, in seconds of the process's monotonic clock; the first mark counts."""
+
+    moments: dict[str, float] = field(default_factory=dict)
+
+    def mark(self, stage: str, at: float | None = None) -> None:
+        self.moments.setdefault(stage, time.monotonic() if at is None else at)
+
+    def stages_ms(self) -> dict[str, float]:
+        """Each stage in milliseconds after the end of speech, in the order reached."""
+        origin = self.moments.get("speech_end")
+        if origin is None:
+            origin = min(self.moments.values(), default=0.0)
+        ordered = sorted(self.moments.items(), key=lambda entry: entry[1])
+        return {stage: round((at - origin) * 1000, 1) for stage, at in ordered}
+
+    def overhead_ms(self) -> float | None:
+        """What we added: first audio, less the later of the gate and the last model result."""
+        sent, gate = self.moments.get("first_sent"), self.moments.get("gate")
+        ready = self.moments.get("first_audio")
+        if sent is None or gate is None or ready is None:
+            return None
+        return round((sent - max(gate, ready)) * 1000, 2)

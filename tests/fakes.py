@@ -1,0 +1,79 @@
+"""Stand-ins that show what a test is about: words by loudness, and models that wait."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+
+import numpy as np
+
+from models.standin import StandinSpeaker
+from models.types import FRAME, AudioChunk, SpokenChunk, Turn
+
+SPEECH, HUM, COUGH = 0.3, 0.2, 0.1  # levels of the test's tones
+
+
+def loudest(audio: AudioChunk) -> float:
+    """The level of the test's noise where it is loudest, as it was before it was resampled."""
+    frames = audio.samples[: len(audio.samples) // FRAME * FRAME].reshape(-1, FRAME)
+    passed = 0.8  # of the noise's amplitude, below the ear's 7.6 kHz of its 12
+    return float(np.sqrt((frames**2).mean(axis=1).max(initial=0.0))) / passed
+
+
+class SaysByLevel:
+    """A Transcriber: a loud tone is speech, a softer one a hum, a soft one no words at all."""
+
+    def __init__(self, speech: str = "please tell me more") -> None:
+        self.speech = speech
+        self.asked = 0
+
+    async def transcribe(self, audio: AudioChunk) -> str:
+        self.asked += 1
+        level = loudest(audio)
+        if level > (SPEECH + HUM) / 2:
+            return self.speech
+        return "Mm-hmm." if level > (HUM + COUGH) / 2 else ""
+
+
+class Reciter:
+    """A Responder that always has twenty words to say, and knows how many are listening."""
+
+    def __init__(self) -> None:
+        self.open = 0
+        self.asked: list[list[Turn]] = []
+        self.read: list[str] = []  # what it was only to read, ahead of time
+
+    async def respond(self, dialogue: Sequence[Turn], max_tokens: int) -> AsyncGenerator[str, None]:
+        if max_tokens == 1:
+            self.read.append(dialogue[-1].text)
+            return
+        self.asked.append([turn for turn in dialogue if turn.role != "system"])
+        self.open += 1
+        try:
+            for number in range(1, 21):
+                await asyncio.sleep(0)
+                yield f"w{number} "
+        finally:
+            self.open -= 1
+
+
+class Mute:
+    """A Speaker that makes no sound until it may."""
+
+    def __init__(self) -> None:
+        self.may_speak = asyncio.Event()
+
+    async def speak(self, clause: str, speed: float) -> AsyncGenerator[SpokenChunk, None]:
+        await self.may_speak.wait()
+        async for chunk in StandinSpeaker().speak(clause, speed):
+            yield chunk
+
+
+class Hesitant:
+    """A TurnJudge that is told what to think."""
+
+    def __init__(self, *verdicts: float) -> None:
+        self.verdicts = list(verdicts)
+        self.asked = 0
+
+    async def finished(self, audio: AudioChunk) -> float:
+        self.asked += 1
+        return self.verdicts.pop(0) if len(self.verdicts) > 1 else self.verdicts[0]

@@ -1,0 +1,50 @@
+"""A real server on a real port, for tests that talk to it over its wire."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+import uvicorn
+
+from models import registry
+from models.protocols import Models
+from server import app
+from server.app import House
+from server.config import PROFILES, Config
+
+
+def standins(**roles: Any) -> Models:
+    """Deterministic models of every role; any single one may be another."""
+    models = registry.load(registry.read(PROFILES / "standin.toml"))
+    return replace(models, **roles)
+
+
+@asynccontextmanager
+async def serving(
+    models: Models | None = None, **settings: Any
+) -> AsyncGenerator[tuple[str, House], None]:
+    """The URL of a running server, and its house. Paced by samples unless told otherwise."""
+    config = Config.model_validate({"clock": "samples", "profile": "standin", **settings})
+    application = app.create(models or standins(), config)
+    server = uvicorn.Server(
+        uvicorn.Config(
+            application,
+            host="127.0.0.1",
+            port=0,
+            ws="websockets-sansio",
+            ws_max_size=24 * 1024 * 1024,
+            log_level="warning",
+            lifespan="on",
+        )
+    )
+    running = asyncio.create_task(server.serve())
+    try:
+        while not server.started:  # noqa: ASYNC110 - uvicorn offers no event to wait for
+            await asyncio.sleep(0.005)
+        port = server.servers[0].sockets[0].getsockname()[1]
+        yield f"ws://127.0.0.1:{port}/v1/realtime", application.state.house
+    finally:
+        server.should_exit = True
+        await running

@@ -1,0 +1,161 @@
+"""python -m server.client, run as people run it, against stand-in models."""
+
+import asyncio
+import gc
+import json
+import re
+import sys
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+from typer import Typer
+from typer.testing import CliRunner
+
+from models.audio import resample
+from models.errors import BackendError
+from models.types import EAR_RATE, WIRE_RATE, AudioChunk, Turn
+from server.client import main
+from server.config import ROOT
+from tests.serving import serving, standins
+from tests.talker import HUSH, VOICE, sound, talking
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    code: int
+    out: str
+    err: str
+
+
+async def started(*arguments: str | Path) -> Ran:
+    """The program as people start it."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "server.client", *map(str, arguments)),
+        cwd=ROOT,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    out, err = await process.communicate()
+    assert process.returncode is not None
+    return Ran(process.returncode, out.decode(), err.decode())
+
+
+async def called(*arguments: str | Path) -> Ran:
+    """The same in a thread of ours, which spares a start."""
+    app = Typer()
+    app.command()(main)
+    ran = await asyncio.to_thread(CliRunner().invoke, app, [str(part) for part in arguments])
+    if ran.exception and not isinstance(ran.exception, SystemExit):
+        raise ran.exception
+    return Ran(ran.exit_code, ran.stdout, ran.stderr)
+
+
+class Broken:
+    """A Responder out of order."""
+
+    async def respond(self, dialogue: Sequence[Turn], max_tokens: int) -> AsyncGenerator[str, None]:
+        raise BackendError("responder", "It is out of order.")
+        yield ""
+
+
+class Quoting:
+    """A Transcriber of people who speak of markup."""
+
+    async def transcribe(self, audio: AudioChunk) -> str:
+        return "say [bold] or [/nothing]"
+
+
+@pytest.fixture
+def question(tmp_path: Path) -> Path:
+    """A recording at another rate, in stereo: half a second of voice, then silence."""
+    file = tmp_path / "question.wav"
+    mono = np.concatenate([sound(VOICE, 0.5), sound(HUSH, 0.3)])
+    both = resample(mono, WIRE_RATE, EAR_RATE)
+    soundfile.write(file, np.stack([both, both], axis=1), EAR_RATE)
+    return file
+
+
+@pytest.mark.parametrize(("pace", "clock"), [("--fast", "samples"), ("--realtime", "wall")])
+async def test_a_recording_is_said_and_the_reply_written_down(
+    pace: str, clock: str, question: Path, tmp_path: Path
+) -> None:
+    reply, events = tmp_path / "reply.wav", tmp_path / "events.jsonl"
+    async with serving(clock=clock) as (url, house):
+        ran = await started(question, "--url", url, "--out", reply, "--events", events, pace)
+    assert (ran.code, ran.err) == (0, "")
+    assert not house.sessions
+
+    told = [json.loads(line) for line in events.read_text().splitlines()]
+    assert told[0]["type"] == "session.created"
+    assert told[-1]["type"] == "response.done"
+    assert told[-1]["response"]["status"] == "completed"
+    heard = next(e["transcript"] for e in told if e["type"].endswith("transcription.completed"))
+    said = told[-1]["response"]["output"][0]["content"][0]["transcript"]
+    assert said == f"I heard you, you said {heard}."
+
+    samples, rate = soundfile.read(reply)
+    assert rate == WIRE_RATE
+    assert len(samples) / rate == pytest.approx(0.2 * len(said.split()), abs=0.02)
+    assert np.abs(samples).max() > 0.2
+
+    shown = " ".join(ran.out.split())
+    assert f"you said {heard}" in shown
+    assert f"reply {said}" in shown
+    assert re.search(r"latency first audible sample -?\d+ ms after the end of speech", shown)
+    assert "speech_end 0" in shown and "first_sent" in shown
+
+
+async def test_a_server_that_hangs_up_has_said_why(
+    question: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with serving(seats=1) as (url, _), talking(url):
+        ran = await called(question, "--url", url)
+    assert ran.code == 1
+    assert ran.err == ("attune: the server hung up: All seats are taken; please try again soon.\n")
+
+
+async def test_a_reply_that_fails_is_one_line(question: Path) -> None:
+    async with serving(standins(responder=Broken())) as (url, _):
+        ran = await called(question, "--url", url, "--fast")
+    assert (ran.code, ran.err) == (1, "attune: the reply failed: It is out of order.\n")
+
+
+async def test_what_is_said_may_look_like_markup(question: Path) -> None:
+    async with serving(standins(transcriber=Quoting())) as (url, _):
+        ran = await called(question, "--url", url, "--fast")
+    assert ran.code == 0, ran.err
+    assert "[bold] or [/nothing]" in ran.out
+
+
+async def test_what_cannot_work_is_one_line(
+    question: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    broken, empty = tmp_path / "broken.wav", tmp_path / "empty.wav"
+    broken.write_text("no sound at all")
+    soundfile.write(empty, np.zeros(0), WIRE_RATE)
+    async with serving() as (url, _):
+        elsewhere = url.removesuffix("/realtime")
+        closed = "ws://127.0.0.1:9/v1/realtime"
+        tries: dict[str, tuple[str | Path, ...]] = {
+            f"cannot read {broken}": (broken, "--url", url),
+            f"{empty} holds no audio": (empty, "--url", url),
+            "absent.wav: No such file or directory": (tmp_path / "absent.wav", "--url", url),
+            f"cannot reach {closed}": (question, "--url", closed),
+            f"cannot reach {elsewhere}": (question, "--url", elsewhere),
+            "cannot reach http:": (question, "--url", url.replace("ws:", "http:")),
+            "No such file or directory: ": (
+                *(question, "--url", url, "--fast"),
+                *("--out", tmp_path / "nowhere" / "reply.wav"),
+            ),
+        }
+        for said, arguments in tries.items():
+            ran = await called(*arguments)
+            assert ran.code == 1, said
+            assert ran.err.startswith("attune: ") and ran.err.count("\n") == 1, ran.err
+            assert said in ran.err
+    gc.collect()  # a task that failed unseen would be reported by asyncio, after the line
+    assert not [record for record in caplog.records if record.name == "asyncio"]
