@@ -1,0 +1,198 @@
+"""python -m server.bench: latency, interruption, load and echo, measured; one JSON object."""
+
+import asyncio
+import importlib.metadata
+import json
+import os
+import platform
+import signal
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from models import registry
+from models.protocols import Models
+from models.warm import warm
+from server.bench import barge, latency, talkers
+from server.bench.figures import Report, judged
+from server.bench.process import BenchError, served
+from server.client import CallError
+from server.config import PROFILES, ROOT
+
+SECTIONS = ("latency", "barge", "talkers", "echo")
+PACKAGES = ("hibari-tts", "numpy", "onnxruntime", "uvicorn", "uvloop", "websockets", "xllamacpp")
+SEATS = 200
+ECHO_SEC = 240.0
+# Run as a program of its own: the server's code knows nothing of the tests.
+ECHO = (
+    "import json; from tests.echo_grid import grid; "
+    "print(json.dumps(grid(levels=(-6, -18, -30), delays=(0.02, 0.15, 0.30), rooms=(0.0, 0.6), "
+    "replies=1)))"
+)
+
+Step = Callable[[str], None]
+
+
+def machine() -> Report:
+    """What the figures were measured on."""
+    names = [
+        line.split(":", 1)[1].strip()
+        for line in (_read("/proc/cpuinfo") or "").splitlines()
+        if line.startswith("model name")
+    ]
+    return {
+        "cores": os.cpu_count(),
+        "cpu": names[0] if names else platform.processor() or platform.machine(),
+        "load_before": [round(load, 2) for load in os.getloadavg()],
+        "python": platform.python_version(),
+        "packages": {name: importlib.metadata.version(name) for name in PACKAGES},
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "commit": _commit(),
+    }
+
+
+def _read(path: str) -> str | None:
+    try:
+        return Path(path).read_text("utf-8")
+    except OSError:
+        return None
+
+
+def _commit() -> str | None:
+    """The checkout's commit, with a + if it has been changed since."""
+
+    def git(*args: str) -> str:
+        done = subprocess.run(["git", *args], cwd=ROOT, capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    try:
+        changed = git("status", "--porcelain", "--untracked-files=no")
+        return git("rev-parse", "--short=12", "HEAD") + ("+" if changed else "")
+    except (OSError, subprocess.CalledProcessError):
+        return None
+
+
+async def conversations(only: set[str], turns: int, step: Step, report: Report) -> None:
+    """The sections that need the models: one server, with the embedded ones."""
+    step("loading the models")
+    models: Models = registry.load(registry.read(PROFILES / "embedded.toml"))
+    try:
+        await warm(models)
+        async with served("--models", "embedded") as server:
+            if "latency" in only:
+                report["latency"] = await _section(
+                    lambda: latency.measure(server, models, turns, step)
+                )
+            if "barge" in only:
+                report["barge_in"] = await _section(
+                    lambda: barge.measure(server, models, turns, step)
+                )
+            report["server_problems"] = server.problems[:20]
+    finally:
+        models.close()
+
+
+async def load(seconds: float, step: Step) -> Report:
+    apart = talkers.apart()
+    cores = apart[0] if apart else None
+    async with served("--models", "standin", "--seats", str(SEATS), cores=cores) as server:
+        found = await talkers.measure(server, seconds, step)
+        return {**found, "server_problems": server.problems[:20]}
+
+
+async def echo(step: Step) -> Report:
+    """Both rates of the echo guard over a slice of its grid of rooms."""
+    step("echoes in rooms")
+    child = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", ECHO),
+        cwd=ROOT,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        async with asyncio.timeout(ECHO_SEC):
+            out, problem = await child.communicate()
+    except TimeoutError:
+        raise BenchError(f"the echo grid took longer than {ECHO_SEC:.0f} s") from None
+    finally:
+        if child.returncode is None:
+            child.kill()
+            await child.wait()
+    if child.returncode:
+        raise BenchError(f"the echo grid failed: {problem.decode().strip().splitlines()[-1:]}")
+    found: Report = json.loads(out)
+    return found
+
+
+async def _section(measure: Callable[[], Awaitable[Report]]) -> Report:
+    """A part of the report, or why there is none: the other parts are still worth having."""
+    try:
+        return await measure()
+    except (BenchError, CallError) as error:
+        return {"failed": str(error)}
+
+
+async def bench(only: set[str], turns: int, seconds: float, step: Step) -> Report:
+    report: Report = {"machine": machine()}
+    if only & {"latency", "barge"}:
+        await conversations(only, turns, step, report)
+    if "talkers" in only:
+        report["talkers"] = await _section(lambda: load(seconds, step))
+    if "echo" in only:
+        report["echo"] = await _section(lambda: echo(step))
+    report["n"] = {
+        "turns": report.get("latency", {}).get("n"),
+        "interruptions": report.get("barge_in", {}).get("attune", {}).get("n"),
+        "not_interruptions": report.get("barge_in", {}).get("not_interruptions", {}).get("n"),
+    }
+    report["targets"] = judged(report)
+    return report
+
+
+def main(
+    out: Annotated[Path | None, typer.Option(help="Write the JSON here as well.")] = None,
+    only: Annotated[str, typer.Option(help=f"Some of: {','.join(SECTIONS)}.")] = ",".join(SECTIONS),
+    turns: Annotated[
+        int, typer.Option(min=0, help="Turns and interruptions to measure; 0: all there are.")
+    ] = 0,
+    seconds: Annotated[
+        float, typer.Option(min=0, help="Of each load of talkers; 0: the usual.")
+    ] = 0,
+) -> None:
+    """Measure, and print one JSON object; what is under way shows on stderr."""
+    chosen = {name.strip() for name in only.split(",") if name.strip()}
+    if unknown := chosen - set(SECTIONS):
+        print(f"attune: unknown section {', '.join(sorted(unknown))}; choose from: "
+              f"{', '.join(SECTIONS)}", file=sys.stderr)  # fmt: skip
+        raise typer.Exit(2)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # also then, stop what we started
+    columns = (SpinnerColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        doing = progress.add_task("starting", total=None)
+
+        def step(what: str) -> None:
+            progress.update(doing, description=what)
+
+        report = asyncio.run(bench(chosen, turns, seconds, step))
+    shown = json.dumps(report, indent=1, ensure_ascii=False)
+    if out:
+        out.write_text(shown + "\n", encoding="utf-8")
+    print(shown)
+    if failed := [name for name, part in report.items() if _failed(part)]:
+        print(f"attune: not measured: {', '.join(failed)}", file=sys.stderr)
+        raise typer.Exit(1)
+
+
+def _failed(part: Any) -> bool:
+    return isinstance(part, dict) and "failed" in part
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,279 @@
+"""How soon a reply falls silent for someone who takes the word, and for whom it should not."""
+
+import asyncio
+import math
+import time
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from itertools import cycle, islice
+from typing import Any, Literal
+
+from models.protocols import Models
+from models.types import WIRE_RATE
+from server.bench.figures import Report, share, summary
+from server.bench.microphone import Microphone, open_microphone
+from server.bench.player import Player
+from server.bench.process import BenchError, Served
+from server.bench.sounds import Sound, not_interruptions, recorded
+from server.client import PIECE_SEC, TRANSCRIBED, Call, calling
+
+INTERRUPTIONS = 20  # by each client
+BROWSER_PIECE_SEC = 0.04  # what a page sends at once
+ACK_SEC = 0.1
+REQUEST = "Tell me a long story about an old sailor and his dog."  # half a minute of reply
+INTO_REPLY_SEC = (0.8, 1.1, 1.5, 2.0)  # how far into it someone speaks
+PATIENCE_SEC = 10.0
+AFTERWARDS_SEC = 1.8  # to wait for what comes of a sound that is no interruption
+SILENT_SEC = 0.3  # to hear, after a decision, that it stays silent
+
+Client = Literal["attune", "stock"]
+Event = dict[str, Any]
+
+
+@dataclass(slots=True)
+class Listener:
+    """A client and its simulated loudspeaker."""
+
+    call: Call
+    microphone: Microphone
+    player: Player = field(default_factory=Player)
+    events: int = 0  # of the call's, already acted upon
+    pieces: int = 0
+    reply: dict[str, str] = field(default_factory=dict)  # the ids an acknowledgement names
+
+    def catch_up(self) -> None:
+        """Do what a client would have done at each arrival, at the time of the arrival."""
+        pieces, self.pieces = self.call.pieces[self.pieces :], len(self.call.pieces)
+        events = self.call.events[self.events :]
+        times, self.events = self.call.times[self.events :], len(self.call.events)
+        arrived: list[tuple[float, int | Event]] = [(p.at, len(p.samples)) for p in pieces]
+        arrived += zip(times, events, strict=True)
+        for at, what in sorted(arrived, key=lambda arrival: arrival[0]):
+            if isinstance(what, int):
+                self.player.receive(at, what)
+            else:
+                self._obey(at, what)
+
+    def _obey(self, at: float, event: Event) -> None:
+        match event["type"]:
+            case "attune.hold":
+                self.player.hold(at)
+            case "attune.resume":
+                self.player.resume(at)
+            case "input_audio_buffer.speech_started":
+                self.player.stop(at)
+            case "response.output_item.added":
+                ids = {"response_id": event["response_id"], "item_id": event["item"]["id"]}
+                self.reply = self.reply or ids
+
+    async def acknowledge(self, at: float) -> None:
+        """Tell how much has been played by now."""
+        self.catch_up()
+        if self.reply:
+            await self.call.send(
+                type="attune.playback",
+                **self.reply,
+                played_samples=self.player.played(at),
+                input_samples=self.microphone.sent,
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """What came of a sound over a reply. Times in ms from the first sample of its voice."""
+
+    name: str
+    kind: str
+    silence_ms: float | None
+    decision_ms: float | None  # to speech_started; None if it was not taken for an interruption
+    held: bool
+    resumed: bool  # the reply was heard again before the decision
+    cancelled: bool
+    underruns: int
+    heard: str  # the words it was taken for
+
+
+async def measure(
+    server: Served, models: Models, count: int, step: Callable[[str], None]
+) -> Report:
+    """The barge-in section of the report; `count` 0 interrupts INTERRUPTIONS times."""
+    people = list(islice(cycle(recorded()), count or INTERRUPTIONS))
+    harmless = await not_interruptions(models.speaker)
+    harmless = harmless[: count or len(harmless)]
+    report: Report = {}
+    for client in ("attune", "stock"):
+        found = [
+            await _attempt(server.url, client, sound, place, True, step)
+            for place, sound in enumerate(people)
+        ]
+        report[client] = {**_interruptions(_valid(found)), "void": _void(people, found)}
+    found = [
+        await _attempt(server.url, "attune", sound, place, False, step)
+        for place, sound in enumerate(harmless)
+    ]
+    report["not_interruptions"] = {**_harmless(_valid(found)), "void": _void(harmless, found)}
+    return report
+
+
+def _valid(found: Sequence[Attempt | None]) -> list[Attempt]:
+    return [each for each in found if each]
+
+
+def _void(sounds: Sequence[Sound], found: Sequence[Attempt | None]) -> list[str]:
+    """Sounds that fell into a gap of the reply: there was nothing to silence."""
+    return [sound.name for sound, each in zip(sounds, found, strict=True) if each is None]
+
+
+async def _attempt(
+    url: str, client: Client, sound: Sound, place: int, real: bool, step: Callable[[str], None]
+) -> Attempt | None:
+    """Speak over a reply; None if just then nothing of it was to be heard."""
+    step(f"over a reply to a {client} client: {sound.name}")
+    async with _hearing(url, client) as listener:
+        call, player = listener.call, listener.player
+        sounds_from = await _first_sound(call)
+        wait = sounds_from + INTO_REPLY_SEC[place % len(INTO_REPLY_SEC)] - time.monotonic()
+        await asyncio.sleep(max(0.0, wait))
+        seen = len(call.events)
+        voice = listener.microphone.say(sound.samples) + sound.start / WIRE_RATE
+        over = voice + (len(sound.samples) - sound.start) / WIRE_RATE + AFTERWARDS_SEC
+        if real:
+            await _decided(call, seen, over)
+            await asyncio.sleep(SILENT_SEC)
+        else:
+            await asyncio.sleep(over - time.monotonic())
+        listener.catch_up()
+        if not player.sounding(voice):
+            return None
+        happened = list(zip(call.events[seen:], call.times[seen:], strict=True))
+    return outcome(sound, voice, happened, player)
+
+
+@asynccontextmanager
+async def _hearing(url: str, client: Client) -> AsyncGenerator[Listener, None]:
+    """A client that has asked for a long reply."""
+    ours = client == "attune"
+    async with calling(url) as call:
+        await call.until("session.created")
+        if ours:
+            agreed = {"attune": {"events": True, "binary": True}}
+            await call.send(type="session.update", session=agreed)
+            await call.until("session.updated")
+            call.binary = True
+        async with open_microphone(
+            call.append, BROWSER_PIECE_SEC if ours else PIECE_SEC
+        ) as microphone:
+            listener = Listener(call, microphone)
+            acknowledging = asyncio.create_task(_acknowledge(listener)) if ours else None
+            content = [{"type": "input_text", "text": REQUEST}]
+            item = {"type": "message", "role": "user", "content": content}
+            await call.send(type="conversation.item.create", item=item)
+            await call.send(type="response.create")
+            try:
+                yield listener
+            finally:
+                if acknowledging:
+                    acknowledging.cancel()
+                    await asyncio.wait([acknowledging])
+
+
+async def _acknowledge(listener: Listener) -> None:
+    """As a page does, until cancelled."""
+    while True:
+        await asyncio.sleep(ACK_SEC)
+        await listener.acknowledge(time.monotonic())
+
+
+async def _first_sound(call: Call) -> float:
+    try:
+        async with asyncio.timeout(PATIENCE_SEC), call.news:
+            await call.news.wait_for(lambda: call.pieces or call.lost)
+    except TimeoutError:
+        raise BenchError(f"no reply to interrupt within {PATIENCE_SEC:.0f} s") from None
+    if not call.pieces:
+        raise BenchError("the server hung up")
+    return call.pieces[0].at
+
+
+async def _decided(call: Call, seen: int, latest: float) -> None:
+    try:
+        async with asyncio.timeout(latest - time.monotonic()):
+            await call.until("input_audio_buffer.speech_started", after=seen)
+    except TimeoutError:
+        pass  # it went unnoticed, which is a result
+
+
+def outcome(
+    sound: Sound, voice: float, happened: Sequence[tuple[Event, float]], player: Player
+) -> Attempt:
+    at: dict[str, float] = {}
+    for event, when in happened:
+        at.setdefault(event["type"], when)
+    decision = at.get("input_audio_buffer.speech_started")
+    held = at.get("attune.hold")
+    noticed = held is not None or decision is not None
+    silence = player.silent_from(voice)
+    until = math.inf if decision is None else decision
+    return Attempt(
+        name=sound.name,
+        kind=sound.kind,
+        silence_ms=(silence - voice) * 1e3 if noticed else None,
+        decision_ms=None if decision is None else (decision - voice) * 1e3,
+        held=held is not None,
+        resumed=noticed and player.played(until) > player.played(silence),
+        cancelled=any(
+            event["type"] == "response.done" and event["response"]["status"] == "cancelled"
+            for event, _ in happened
+        ),
+        underruns=player.underruns,
+        heard=next((e["transcript"] for e, _ in happened if e["type"] == TRANSCRIBED), ""),
+    )
+
+
+def _interruptions(found: Sequence[Attempt]) -> Report:
+    missed = [each for each in found if each.decision_ms is None]
+    return {
+        "n": len(found),
+        "barge_in_to_silence_ms": summary([each.silence_ms for each in found]),
+        "barge_in_to_decision_ms": summary([each.decision_ms for each in found]),
+        "missed": {**share([each.decision_ms is None for each in found]), "sounds": _names(missed)},
+        "spoke_on_before_deciding": share([each.resumed for each in found]),
+        "attempts": _details(found),
+    }
+
+
+def _harmless(found: Sequence[Attempt]) -> Report:
+    report: Report = {"n": len(found)}
+    for kind in ("all", "noise", "backchannel"):
+        some = [each for each in found if kind in ("all", each.kind)]
+        report[kind] = {
+            "false_hold_rate": share([each.held for each in some]),
+            "false_interruption_rate": share([each.cancelled for each in some]),
+            "interrupted_by": _names([each for each in some if each.cancelled]),
+            "lost_for_good": _names([e for e in some if e.held and not e.resumed | e.cancelled]),
+        }
+    return {**report, "attempts": _details(found)}
+
+
+def _names(found: Sequence[Attempt]) -> list[str]:
+    return [each.name for each in found]
+
+
+def _details(found: Sequence[Attempt]) -> list[Report]:
+    def rounded(value: float | None) -> float | None:
+        return None if value is None else round(value, 1)
+
+    return [
+        {
+            "name": each.name,
+            "silence_ms": rounded(each.silence_ms),
+            "decision_ms": rounded(each.decision_ms),
+            "held": each.held,
+            "resumed": each.resumed,
+            "cancelled": each.cancelled,
+            "underruns": each.underruns,
+            "heard": each.heard,
+        }
+        for each in found
+    ]
