@@ -56,17 +56,6 @@ class Config(BaseSettings):
     origins: Annotated[list[str], NoDecode, BeforeValidator(_listed)] = []
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        return init_settings, env_settings
-
     @property
     def on_loopback(self) -> bool:
         return self.host in ("127.0.0.1", "localhost", "::1")

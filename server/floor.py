@@ -105,7 +105,7 @@ class Floor:
         self.utterance = utterance
         self._replies.silent_since = None
         if self._interrupts() and (self._replies.active or self._replies.audible):
-            utterance.doubt = Doubt(at, listened=at)
+            utterance.doubt = Doubt(at)
             await self._replies.hold()
         else:
             await self._give_floor(utterance)
@@ -149,7 +149,7 @@ class Floor:
         if utterance is None or turns.paused or utterance.listening:
             return
         if utterance.doubt:
-            due = utterance.doubt.due(turns.heard)
+            due = utterance.doubt.due(turns.heard, utterance.listened)
         else:
             due = turns.heard - utterance.listened >= PARTIAL_SEC * EAR_RATE
         if due:
@@ -159,8 +159,6 @@ class Floor:
         if utterance.listening:
             utterance.listening.cancel()
         utterance.listened = self._room.ear.turns.heard
-        if utterance.doubt:
-            utterance.doubt.listened = utterance.listened
         found: Text | None = None
         if final:
             found = utterance.final = self._transcripts.expect(utterance.item_id)

@@ -58,13 +58,12 @@ class Doubt:
 
     start: int  # ear sample of the first sound
     holding: bool = True  # the reply waits for the decision
-    listened: int = 0  # ear sample up to which it has been transcribed
     _before: list[str] = field(default_factory=list)  # what the last look at it found
 
-    def due(self, heard: int) -> bool:
-        """Whether it is time to transcribe what there is."""
+    def due(self, heard: int, listened: int) -> bool:
+        """Whether it is time to transcribe what was heard; so far it has been up to `listened`."""
         first = self.start + FIRST_LISTEN_MS * EAR_RATE // 1000
-        return heard >= max(first, self.listened + LISTEN_EVERY_MS * EAR_RATE // 1000)
+        return heard >= max(first, listened + LISTEN_EVERY_MS * EAR_RATE // 1000)
 
     def weigh(self, text: str, reply: str, final: bool) -> Verdict | None:
         """The verdict on what has been said so far; None while it may still become a word.

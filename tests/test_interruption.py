@@ -58,8 +58,7 @@ def test_the_reply_waits_no_longer_than_700_ms() -> None:
 
 def test_the_sound_is_looked_at_early_and_often() -> None:
     doubt = Doubt(start=0)
-    assert not doubt.due(4_000)
-    assert doubt.due(4_096)
-    doubt.listened = 4_096
-    assert not doubt.due(6_000)
-    assert doubt.due(6_144)
+    assert not doubt.due(4_000, listened=0)
+    assert doubt.due(4_096, listened=0)
+    assert not doubt.due(6_000, listened=4_096)
+    assert doubt.due(6_144, listened=4_096)
