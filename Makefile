@@ -1,7 +1,7 @@
 # What a person does here. Nothing needs an activated environment; every target can be run again.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all check bench weights vllm vllm-cpu chromium clean
+.PHONY: help run test test-all check bench weights research-weights default-weights train vllm vllm-cpu chromium clean
 
 PYTHON := $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
@@ -9,7 +9,7 @@ PIP := -m pip install --quiet --disable-pip-version-check
 MARKS ?= not gpu
 
 help:  ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: .venv/.installed  ## Talk to it: http://127.0.0.1:7860 (HOST and PORT change that)
 	@$(BIN)/python -m models.weights
@@ -21,7 +21,7 @@ test: .venv/.installed-dev  ## The tests that need nothing but Python
 
 # Each heavy tool is brought in only once a test asks for it. pytest leaves with 5 when the chosen
 # marks have no test yet.
-test-all: .venv/.installed-dev  ## Every test but those for a GPU; brings vLLM and, as root on Debian, Chromium
+test-all: .venv/.installed-dev .venv/.installed-train  ## Every test but those for a GPU; brings vLLM and, as root on Debian, Chromium
 	@$(BIN)/python -m models.weights
 	@if grep -rq --include='test_*.py' 'mark\.vllm' tests; then $(MAKE) --no-print-directory vllm-cpu; fi
 	@if grep -rq --include='test_*.py' 'mark\.browser' tests; then $(MAKE) --no-print-directory chromium; fi
@@ -38,6 +38,21 @@ bench: .venv/.installed-dev  ## Measure latency and load; prints JSON
 
 weights: .venv/.installed  ## List the embedded models' weights and fetch what is missing
 	@$(BIN)/python -m models.weights
+
+# DATA is the speech pack: manifest.csv with the recordings, unpacked or as tar files beside it.
+research-weights: .venv/.installed-train  ## Train perception for research from all of DATA=... (not for products)
+	@$(MAKE) --no-print-directory train WEIGHTS=research
+
+default-weights: .venv/.installed-train  ## Train perception's shipped weights anew from DATA=...
+	@$(MAKE) --no-print-directory train WEIGHTS=default
+
+train:
+	@test -f "$(DATA)/manifest.csv" || { echo "say where the recordings are: make $(WEIGHTS)-weights DATA=folder-with-manifest.csv" >&2; exit 1; }
+	@$(BIN)/python -m models.weights >&2
+	@mkdir -p .cache/speech && for pack in "$(DATA)"/*.tar; do \
+		test ! -e "$$pack" || tar -xf "$$pack" -C .cache/speech; done
+	@$(BIN)/python -m models.perception.train --weights $(WEIGHTS) --manifest "$(DATA)/manifest.csv" \
+		--audio "$$(ls "$(DATA)"/*.tar >/dev/null 2>&1 && echo .cache/speech || echo "$(DATA)")"
 
 vllm: .venv-vllm/.gpu  ## Make .venv-vllm for NVIDIA GPUs
 
@@ -70,6 +85,11 @@ clean:  ## Remove environments and caches; recordings and weights stay
 .venv/.installed-dev: pyproject.toml | .venv/bin/python
 	@echo "installing what it runs on and the tools of development"
 	@$(BIN)/python $(PIP) -e '.[dev]'
+	@touch .venv/.installed $@
+
+.venv/.installed-train: pyproject.toml | .venv/bin/python
+	@echo "installing what training runs on"
+	@$(BIN)/python $(PIP) -e '.[train]'
 	@touch .venv/.installed $@
 
 .venv-vllm/.gpu: requirements/vllm.txt | .venv/bin/python

@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from models.percept import Percept
 from models.types import AudioChunk, Samples, SpokenChunk, Turn
 
 
@@ -31,6 +32,26 @@ class Transcriber(Protocol):
     async def transcribe(self, audio: AudioChunk) -> str: ...
 
 
+class Attention(Protocol):
+    """One stretch of speech, listened to as it grows.
+
+    Each call brings the whole stretch so far, at EAR_RATE; what has been worked out of its
+    beginning is kept. Once they are known, the words that were said in it may be brought along. A
+    call may be given up, and the next one made while a thread is still busy with it. A glance is
+    for while it still grows: cheaper, and allowed to be a second behind.
+    """
+
+    async def perceive(self, audio: AudioChunk, words: str = "") -> Percept: ...
+
+    async def glance(self, audio: AudioChunk) -> Percept: ...
+
+
+class Perceiver(Protocol):
+    """One shared model that opens an Attention for every stretch of speech."""
+
+    def attend(self) -> Attention: ...
+
+
 # Streaming verbs are plain `def`: an async generator function *returns* its
 # generator, it is not a coroutine that returns one.
 class Responder(Protocol):
@@ -52,6 +73,7 @@ class Models:
     voice_detector: VoiceDetector
     turn_judge: TurnJudge
     transcriber: Transcriber
+    perceiver: Perceiver
     responder: Responder
     speaker: Speaker
     close: Callable[[], None]

@@ -26,6 +26,11 @@ BACKENDS: Mapping[str, Mapping[str, str]] = {
         "moonshine": "models.asr_moonshine:Moonshine",
         "standin": "models.standin:StandinTranscriber",
     },
+    "perceiver": {
+        "attune": "models.perception.perceiver:AttunePerceiver",
+        "off": "models.perceiver_off:Off",
+        "standin": "models.standin:StandinPerceiver",
+    },
     "responder": {
         "llamacpp": "models.responder_llamacpp:LlamaCpp",
         "standin": "models.standin:StandinResponder",

@@ -2,12 +2,15 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from zlib import crc32
 
 import numpy as np
 
-from models.protocols import VoiceActivity
+from models.perceiver_off import unknown
+from models.percept import Percept, Prosody
+from models.protocols import Attention, VoiceActivity
 from models.types import FRAME, WIRE_RATE, AudioChunk, Samples, SpokenChunk, Turn
 
 LOUD = 0.01  # RMS; -40 dBFS
@@ -53,6 +56,30 @@ class StandinTranscriber:
         loud = frames[np.einsum("ij,ij->i", frames, frames) > LOUD * LOUD * FRAME]
         named = loud[::FRAMES_PER_WORD]
         return " ".join(WORDS[crc32(frame.tobytes()) % len(WORDS)] for frame in named)
+
+
+class StandinPerceiver:
+    """A Perceiver to whom everybody sounds calm, and who says how loud and how long it was."""
+
+    def __init__(self, delay_sec: float = 0.0) -> None:
+        self._delay_sec = delay_sec
+
+    def attend(self) -> Attention:
+        return self
+
+    async def glance(self, audio: AudioChunk) -> Percept:
+        return await self.perceive(audio)
+
+    async def perceive(self, audio: AudioChunk, words: str = "") -> Percept:
+        await asyncio.sleep(self._delay_sec)
+        nothing = unknown(audio.duration)
+        power = float(np.mean(np.square(audio.samples))) if len(audio.samples) else 0.0
+        return replace(
+            nothing,
+            emotion={"neutral": 1.0},
+            prosody=Prosody(loudness=10 * float(np.log10(max(power, 1e-12)))),
+            unknown=tuple(name for name in nothing.unknown if name != "emotion"),
+        )
 
 
 class StandinResponder:

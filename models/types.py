@@ -7,6 +7,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from models.percept import Percept
+
 WIRE_RATE = 24_000  # Hz; what clients send and hear, and the rate of the session's clock
 EAR_RATE = 16_000  # Hz; what the ear (VAD, end of turn, words, perception) listens at
 FRAME = 512  # samples; Silero's window at 16 kHz, 32 ms
@@ -39,6 +41,7 @@ class Turn:
 
     role: Role
     text: str
+    percept: Percept | None = None  # how it was said, where that is known
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ async def warm(models: Models) -> None:
     models.voice_detector.open()(noise[:FRAME])
     await models.turn_judge.finished(AudioChunk(noise))
     await models.transcriber.transcribe(AudioChunk(noise))
+    await models.perceiver.attend().perceive(AudioChunk(noise), "Hello.")
     async with aclosing(models.responder.respond([Turn("user", "Hello.")], 4)) as tokens:
         async for _ in tokens:
             pass

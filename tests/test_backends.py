@@ -13,8 +13,16 @@ import pytest
 
 from models.audio import resample
 from models.errors import BackendError
+from models.perception.labels import DIMENSIONS
 from models.prompt import messages
-from models.protocols import Responder, Speaker, Transcriber, TurnJudge, VoiceDetector
+from models.protocols import (
+    Perceiver,
+    Responder,
+    Speaker,
+    Transcriber,
+    TurnJudge,
+    VoiceDetector,
+)
 from models.registry import BACKENDS, Choice, build
 from models.responder_llamacpp import LlamaCpp
 from models.speaker_hibari import Hibari
@@ -43,6 +51,7 @@ def every(role: str) -> Callable[..., Any]:
 voice_detector = every("voice_detector")
 turn_judge = every("turn_judge")
 transcriber = every("transcriber")
+perceiver = every("perceiver")
 responder = every("responder")
 speaker = every("speaker")
 
@@ -105,6 +114,31 @@ async def test_a_transcriber_hears_words_in_speech_and_none_in_silence(
     assert words.strip()
     assert await transcriber.transcribe(AudioChunk(speech)) == words
     assert await transcriber.transcribe(AudioChunk(np.zeros(EAR_RATE, np.float32))) == ""
+
+
+async def test_a_perceiver_follows_a_growing_stretch_and_takes_its_words(
+    perceiver: Perceiver, speech: Samples
+) -> None:
+    attention = perceiver.attend()
+    for end in (EAR_RATE // 2, EAR_RATE, len(speech)):
+        heard = await attention.perceive(AudioChunk(speech[:end]))
+        assert heard.seconds == pytest.approx(end / EAR_RATE, abs=0.1)
+        assert set(heard.unknown) <= DIMENSIONS.keys()
+    words = "I would like a cup of tea."
+    joined = await attention.perceive(AudioChunk(speech), words)
+    assert joined == await perceiver.attend().perceive(AudioChunk(speech), words)
+
+
+async def test_a_perceiver_knows_nothing_of_silence_and_goes_on(
+    perceiver: Perceiver, speech: Samples
+) -> None:
+    for length in (0, EAR_RATE // 10, EAR_RATE):
+        heard = await perceiver.attend().perceive(AudioChunk(np.zeros(length, np.float32)))
+        assert set(heard.unknown) >= DIMENSIONS.keys() - {"emotion"}  # a stand-in makes that up
+    one, other = await asyncio.gather(
+        *(perceiver.attend().perceive(AudioChunk(speech)) for _ in range(2))
+    )
+    assert one == other
 
 
 # ---- mind
