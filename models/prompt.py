@@ -1,7 +1,9 @@
 """What the reply model is asked: how to speak, and the dialogue so far."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
+from models.cue import cue
 from models.types import Turn
 
 DEFAULT = "You are a kind and helpful AI assistant named Attune."
@@ -13,6 +15,7 @@ GREETING = (Turn("user", "Hi"), Turn("assistant", "Hello! How can I help you tod
 INSTRUCTIONS = 500
 DIALOGUE = 1000
 TURN = 700
+CUE = 60
 TEMPLATE = 5  # around each turn
 # Old turns go in blocks, so that what is left keeps its beginning, and the model its cache of
 # that, for several turns in a row.
@@ -24,12 +27,13 @@ def messages(instructions: str, dialogue: Sequence[Turn]) -> list[Turn]:
 
     Users who paused and went on have said one thing: their turns are joined. Empty turns are
     dropped, and the oldest when there are too many. Beyond their bounds, instructions lose their
-    end and a turn its beginning.
+    end and a turn its beginning. How the last was said is remarked at its very end: up to there
+    the prompt is what the model may have read while it was being said.
     """
     own = instructions.strip()
     own = own[: _length(own, INSTRUCTIONS)]
     system = Turn("system", f"{own or DEFAULT} {SPOKEN}")
-    return [system, *(() if own else GREETING), *_recent(_merged(dialogue))]
+    return [system, *(() if own else GREETING), *_remarked(_recent(_merged(dialogue)))]
 
 
 def _merged(dialogue: Iterable[Turn]) -> list[Turn]:
@@ -37,10 +41,20 @@ def _merged(dialogue: Iterable[Turn]) -> list[Turn]:
     for turn in dialogue:
         text = " ".join(turn.text.split())
         if text and turns and turns[-1].role == turn.role == "user":
-            turns[-1] = Turn("user", f"{turns[-1].text} {text}")
+            percept = turn.percept or turns[-1].percept
+            turns[-1] = Turn("user", f"{turns[-1].text} {text}", percept)
         elif text:
-            turns.append(Turn(turn.role, text))
-    return [Turn(turn.role, turn.text[-_length(turn.text, TURN) :]) for turn in turns]
+            turns.append(Turn(turn.role, text, turn.percept))
+    return [replace(turn, text=turn.text[-_length(turn.text, TURN) :]) for turn in turns]
+
+
+def _remarked(turns: Sequence[Turn]) -> list[Turn]:
+    """The turns as plain text, with a remark on how the last was said if the user said it."""
+    plain = [Turn(turn.role, turn.text) for turn in turns]
+    if turns and turns[-1].role == "user" and turns[-1].percept:
+        remark = cue(turns[-1].percept)
+        plain[-1] = Turn("user", f"{turns[-1].text} {remark}".rstrip())
+    return plain
 
 
 def _recent(turns: Sequence[Turn]) -> Sequence[Turn]:

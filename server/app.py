@@ -18,7 +18,7 @@ from server.commands import handle
 from server.config import Config
 from server.errors import server_error
 from server.link import LinkLost, WebSocketLink
-from server.page import PAGE
+from server.page import page
 from server.private_log import where
 from server.server_events import event
 from server.session import Session
@@ -49,6 +49,7 @@ class House:
 def create(models: Models, config: Config) -> FastAPI:
     """The application, with models that are warm already."""
     house = House(models, config)
+    front_page = page(models.perceiver)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncGenerator[None, None]:
@@ -68,8 +69,8 @@ def create(models: Models, config: Config) -> FastAPI:
         return JSONResponse(shown, status_code=200 if house.ready else 503)
 
     @app.get("/")
-    async def page() -> HTMLResponse:
-        return HTMLResponse(PAGE)
+    async def front() -> HTMLResponse:
+        return HTMLResponse(front_page)
 
     @app.websocket("/v1/realtime")
     async def realtime(socket: WebSocket) -> None:

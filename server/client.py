@@ -22,6 +22,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, WebSocketException
 
 from models.audio import decode_pcm16, encode_pcm16, resample
+from models.perception.labels import DIMENSIONS, Dimension
 from models.types import WIRE_RATE, Samples
 
 PIECE_SEC = 0.02  # how much a microphone sends at once
@@ -32,6 +33,7 @@ NOISE = 3.5  # or near the noise: this many times the quietest twentieth
 VOICE_FRAME = WIRE_RATE // 100  # samples by which a voice is looked for
 HEADER = 8  # bytes before the sound of a binary frame: response sequence, sample offset
 PATIENCE_SEC = 20.0  # to wait for a reply
+LIKELY = 0.5  # what is shown of a percept
 
 
 class CallError(Exception):
@@ -239,12 +241,38 @@ async def _hear_out(call: Call, seen: int) -> None:
             return
 
 
-def report(call: Call, ended: float, console: Console) -> None:
+def sounded(percept: dict[str, Any]) -> str:
+    """A percept in one line: what is likely, by how much, and nothing that is unknown."""
+    likely = [
+        f"{name} {chance:.0%}"
+        for dimension in DIMENSIONS.values()
+        if dimension.name not in percept["unknown"]
+        for name, chance in percept[dimension.field].items()
+        if chance >= LIKELY and _telling(name, dimension)
+    ]
+    if conflict := percept["conflict"]:
+        likely.append(f"the words say {conflict['words']}, the voice {conflict['voice']}")
+    return ", ".join(likely) or "(nothing can be told)"
+
+
+def _telling(name: str, dimension: Dimension) -> bool:
+    """Whether a name of the dimension's field is one of its own, and worth a word."""
+    if dimension.field == "environment":  # several dimensions share it
+        return name in dimension.attributes
+    return name != dimension.rest or dimension.name == "emotion"
+
+
+def report(call: Call, ended: float, console: Console, verbose: bool = False) -> None:
     said = [event["transcript"] for event in call.of(TRANSCRIBED)]
     console.print("[bold]you said[/]   ", escape(" ".join(said)) or "(nothing understood)")
-    for percept in call.of("attune.percept")[-1:]:
-        shown = json.dumps(percept.get("percept"), ensure_ascii=False)
-        console.print("[bold]you sounded[/]", escape(shown))
+    for told in call.of("attune.percept"):
+        percept = told["percept"]
+        if told["final"]:
+            console.print("[bold]you sounded[/]", escape(sounded(percept)))
+        elif verbose:
+            console.print(f"[dim]after {percept['seconds']:4.1f} s[/]", escape(sounded(percept)))
+        if told["final"] and verbose:
+            console.print(escape(json.dumps(percept, ensure_ascii=False)), soft_wrap=True)
     replies = [event["transcript"] for event in call.of("response.output_audio_transcript.done")]
     console.print("[bold]reply[/]      ", escape(" ".join(replies)) or "(no reply)")
     heard = call.first_audible(ended)
@@ -272,6 +300,9 @@ def main(
     realtime: Annotated[
         bool, typer.Option("--realtime/--fast", help="At the pace of speech, or all at once.")
     ] = True,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Tell how you sounded while you spoke, too.")
+    ] = False,
 ) -> None:
     """Stream a recording as a person would, wait for the reply, and tell what happened."""
     console = Console(highlight=False)
@@ -286,7 +317,7 @@ def main(
     except (CallError, OSError) as error:
         print(f"attune: {error}", file=sys.stderr)
         raise typer.Exit(1) from None
-    report(call, ended, console)
+    report(call, ended, console, verbose)
 
 
 if __name__ == "__main__":

@@ -115,10 +115,12 @@ async def _commit(session: Session) -> None:
             f"{MIN_COMMIT_MS}ms of audio, but it only has {waiting_ms}ms.",
         )
     item_id = session.floor.utterance.item_id if session.floor.utterance else ids.new("item")
-    audio = session.buffer.take(session.buffer.start, session.buffer.end)
+    end = session.buffer.end
+    audio = session.buffer.take(session.buffer.start, end)
     await session.floor.forget()
     words = session.transcripts.transcribe(item_id, audio)
-    await session.transcripts.commit(item_id, audio, words)
+    item = await session.transcripts.commit(item_id, audio, words)
+    await session.percepts.perceive(item, words, end)
 
 
 async def _clear_output(session: Session) -> None:
@@ -140,9 +142,18 @@ async def _create_item(session: Session, said: ItemCreate) -> None:
     previous = session.room.conversation.add(item, said.previous_item_id)
     await session.room.tell(item_added(item, previous))
     await session.room.tell(item_done(item, previous))
-    if item.role == "user" and item.spoken and not item.text:
+    if item.role == "user" and item.spoken:
+        await _understand(session, item)
+
+
+async def _understand(session: Session, item: Item) -> None:
+    """Find out what was said in audio the client wrote, unless it says so itself, and how."""
+    if item.text:
+        words = session.transcripts.known(item.text)
+    else:
         words = session.transcripts.transcribe(item.id, item.audio)
         await session.transcripts.write_down(item, words)
+    await session.percepts.perceive(item, words)
 
 
 async def _truncate(session: Session, said: ItemTruncate) -> None:

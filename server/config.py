@@ -35,6 +35,11 @@ class ModelChoice(BaseModel):
     options: dict[str, Any] = {}
 
 
+class Perception(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    weights: str | None = Field(None, min_length=1)  # None: what the backend takes by itself
+
+
 def _listed(value: Any) -> Any:
     """A list as one writes it in an environment variable: with commas."""
     return [part.strip() for part in value.split(",")] if isinstance(value, str) else value
@@ -50,6 +55,7 @@ class Config(BaseSettings):
     port: int = Field(7860, validation_alias="PORT", ge=0, le=65535)
     profile: str = "embedded"
     models: dict[str, ModelChoice] = {}  # single roles that differ from the profile
+    perception: Perception = Perception()
     clock: Literal["wall", "samples"] = "wall"
     seats: int = Field(64, ge=1)
     # Web pages that may connect beside our own, as https://example.org.
@@ -94,6 +100,9 @@ def choices(config: Config) -> dict[str, registry.Choice]:
     chosen = registry.read(file)
     for role, choice in config.models.items():
         chosen[role] = registry.Choice(choice.backend, choice.options)
+    if (weights := config.perception.weights) and (perceiver := chosen.get("perceiver")):
+        options = {**perceiver.options, "weights": weights}
+        chosen["perceiver"] = registry.Choice(perceiver.backend, options)
     return chosen
 
 

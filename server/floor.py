@@ -15,6 +15,7 @@ from server.clock import Task
 from server.endings import ending
 from server.input_buffer import InputBuffer
 from server.interruption import Doubt, Verdict
+from server.percepts import Impression, Percepts
 from server.private_log import where
 from server.replies import Replies
 from server.room import Room
@@ -46,7 +47,8 @@ class Utterance:
 
     start: int  # ear sample
     words: Words
-    item_id: str = field(default_factory=lambda: ids.new("item"))
+    impression: Impression
+    item_id: str
     trace: Trace = field(default_factory=Trace)
     doubt: Doubt | None = None  # it sounds over our reply, and may be no interruption
     final: Text | None = None  # the words up to the present pause
@@ -61,12 +63,18 @@ class Floor:
     """Turns the ear's events into turns of the conversation."""
 
     def __init__(
-        self, room: Room, buffer: InputBuffer, transcripts: Transcripts, replies: Replies
+        self,
+        room: Room,
+        buffer: InputBuffer,
+        transcripts: Transcripts,
+        percepts: Percepts,
+        replies: Replies,
     ) -> None:
         self.utterance: Utterance | None = None
         self._room = room
         self._buffer = buffer
         self._transcripts = transcripts
+        self._percepts = percepts
         self._replies = replies
 
     async def on_frame(self, happened: TurnEvent | None) -> None:
@@ -101,7 +109,14 @@ class Floor:
     async def _started(self, at: int) -> None:
         if self.utterance:  # over, but nobody knew yet whether it was anything
             self._stop_listening(self.utterance)
-        utterance = Utterance(at, Words(self._room.models.transcriber), listened=at)
+        item_id = ids.new("item")
+        utterance = Utterance(
+            at,
+            Words(self._room.models.transcriber),
+            self._percepts.attend(item_id, at),
+            item_id,
+            listened=at,
+        )
         self.utterance = utterance
         self._replies.silent_since = None
         if self._interrupts() and (self._replies.active or self._replies.audible):
@@ -144,16 +159,24 @@ class Floor:
     # -- words
 
     def _listen_along(self) -> None:
-        """Look at the words now and then while they are spoken."""
+        """Look at the words, and how they sound, now and then while they are spoken."""
         utterance, turns = self.utterance, self._room.ear.turns
-        if utterance is None or turns.paused or utterance.listening:
+        if utterance is None or turns.paused:
             return
-        if utterance.doubt:
-            due = utterance.doubt.due(turns.heard, utterance.listened)
+        sounds = utterance.doubt is None and utterance.impression.due(turns.heard)
+        if utterance.listening:
+            words = False
+        elif utterance.doubt:
+            words = utterance.doubt.due(turns.heard, utterance.listened)
         else:
-            due = turns.heard - utterance.listened >= PARTIAL_SEC * EAR_RATE
-        if due:
-            self._listen(utterance, turns.utterance, final=False)
+            words = turns.heard - utterance.listened >= PARTIAL_SEC * EAR_RATE
+        if not (words or sounds):
+            return
+        audio = turns.utterance
+        if words:
+            self._listen(utterance, audio, final=False)
+        if sounds:
+            utterance.impression.follow(audio, turns.heard)
 
     def _listen(self, utterance: Utterance, audio: Samples, *, final: bool) -> None:
         if utterance.listening:
@@ -162,6 +185,7 @@ class Floor:
         found: Text | None = None
         if final:
             found = utterance.final = self._transcripts.expect(utterance.item_id)
+            utterance.impression.conclude(audio, utterance.listened, found, utterance.trace)
 
         async def listen() -> None:
             try:
@@ -196,6 +220,7 @@ class Floor:
             if work:
                 work.cancel()
         utterance.listening = utterance.judging = utterance.final = None
+        utterance.impression.drop()
         self._transcripts.forget(utterance.item_id)
 
     # -- is the turn over?
@@ -301,7 +326,7 @@ class Floor:
         return realtime and detection is not None and detection.create_response
 
     def _think(self, utterance: Utterance) -> None:
-        final = utterance.final
+        final, finding = utterance.final, utterance.impression.finding
         assert final is not None, "nothing to think about"
 
         async def dialogue() -> list[Turn] | None:
@@ -309,8 +334,9 @@ class Floor:
             text = "" if final.cancelled() else final.result()
             if not text:
                 return None  # noise: there is nothing to answer
+            percept = await self._percepts.in_time(finding) if finding else None
             before = self._room.conversation.turns(without=utterance.item_id)
-            return [*before, Turn("user", text)]
+            return [*before, Turn("user", text, percept)]
 
         self._replies.think(dialogue, utterance.trace)
 
@@ -328,7 +354,9 @@ class Floor:
         )
         prefix = room.ear.turns.options.prefix_ms * EAR_RATE // 1000
         audio = self._buffer.take(room.ear.position(utterance.start - prefix), room.position)
-        await self._transcripts.commit(utterance.item_id, audio, utterance.final)
+        item = await self._transcripts.commit(utterance.item_id, audio, utterance.final)
+        if utterance.impression.finding:
+            await self._percepts.keep(item, utterance.impression.finding)
         if not self._answers():
             self._replies.drop_thought()
         elif self._replies.active:

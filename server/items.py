@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from models.percept import Percept
 from models.types import Turn
 from server import ids
 from server.client_events import NewItem, decode_audio
@@ -30,6 +31,7 @@ class Item:
     audio: bytes = b""  # PCM16 at WIRE_RATE, as received
     fields: dict[str, Any] = field(default_factory=dict)  # a function call's own
     playout: Playout | None = None  # how it was spoken, when we spoke it
+    percept: Percept | None = None  # how it was spoken, when the user did
 
     cut_at: int | None = None  # nothing after this sample of it was heard
 
@@ -67,7 +69,7 @@ class Item:
     def turn(self) -> Turn | None:
         """How the reply model reads this item; None for what it cannot read."""
         if self.kind == "message" and self.role and self.text.strip():
-            return Turn(self.role, self.text.strip())
+            return Turn(self.role, self.text.strip(), self.percept)
         if self.kind == "function_call_output":
             return Turn("system", f"Result of a tool: {self.fields['output']}")
         return None

@@ -1,6 +1,11 @@
-"""The plain page at /: what this is and how to connect."""
+"""The plain page at /: what this is, how to connect, and what it hears by whose leave."""
 
-PAGE = """<!doctype html>
+from html import escape
+
+from models.perception import coverage, labels
+from models.protocols import Perceiver
+
+_PAGE = """<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -14,6 +19,7 @@ PAGE = """<!doctype html>
   pre { padding: 1rem 1.2rem; border-radius: 10px; overflow-x: auto; font-size: .9rem;
         background: color-mix(in srgb, CanvasText 7%, Canvas); }
   code { font-family: ui-monospace, monospace; }
+  footer { margin-top: 3rem; font-size: .85rem; opacity: .75; }
   #state { display: inline-block; padding: .1rem .7rem; border-radius: 1rem; font-size: .9rem;
            background: color-mix(in srgb, seagreen 20%, Canvas); }
 </style>
@@ -29,6 +35,7 @@ PAGE = """<!doctype html>
 client = AsyncOpenAI(api_key="none", base_url="<span class="base"></span>/v1")
 async with client.realtime.connect(model="attune") as connection:
     ...</code></pre>
+<!-- footer -->
 <script>
   const ws = location.protocol === "https:" ? "wss:" : "ws:";
   document.getElementById("url").textContent = ws + "//" + location.host + "/v1/realtime";
@@ -40,3 +47,27 @@ async with client.realtime.connect(model="attune") as connection:
 </script>
 </html>
 """
+
+
+def page(perceiver: Perceiver) -> str:
+    """The page, which names the perceiver's weights and their licence where it has any."""
+    weights: str | None = getattr(perceiver, "weights", None)
+    licence: str | None = getattr(perceiver, "licence", None)
+    lines = []
+    if weights in coverage.WEIGHTS:
+        lines.append(f"With the {weights} weights it hears {', '.join(heard(weights))}.")
+    if licence:
+        lines.append(f"Licence of the perception weights: {licence}.")
+    shown = "<br>\n".join(map(escape, lines))
+    return _PAGE.replace("<!-- footer -->\n", f"<footer>{shown}</footer>\n" if lines else "")
+
+
+def heard(weights: str) -> list[str]:
+    """Which of the taxonomy's attributes these weights can hear."""
+    return [
+        row.attribute
+        for row in coverage.load()
+        if row.covers[weights].how.heard
+        and row.dimension in labels.DIMENSIONS
+        and row.attribute in labels.DIMENSIONS[row.dimension].attributes
+    ]

@@ -15,6 +15,7 @@ from models.prompt import messages
 from models.types import WIRE_RATE, Samples, Turn
 from server.clock import Task
 from server.errors import server_error
+from server.percepts import Percepts
 from server.playout import Playout
 from server.private_log import where
 from server.reply import Dialogue, Reply, ReplyOptions
@@ -39,7 +40,7 @@ class Running:
 
 
 class Replies:
-    def __init__(self, room: Room, transcripts: Transcripts) -> None:
+    def __init__(self, room: Room, transcripts: Transcripts, percepts: Percepts) -> None:
         self.thought: Running | None = None  # forming, unheard
         self.speech: Running | None = None  # the conversation's reply being given
         self.asides: dict[str, Running] = {}  # out-of-band responses
@@ -48,6 +49,7 @@ class Replies:
         self.unanswered = False  # a turn ended while a reply that may not be interrupted went on
         self._room = room
         self._transcripts = transcripts
+        self._percepts = percepts
         self._reading: Task | None = None
         self._count = 0
 
@@ -81,6 +83,7 @@ class Replies:
 
         async def dialogue() -> list[Turn]:
             await self._transcripts.understood()
+            await self._percepts.catch_up()
             return [*self._room.conversation.turns(), *more]
 
         return dialogue

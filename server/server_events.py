@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from models.percept import Percept
 from server import ids
 from server.items import Item
 
@@ -37,6 +38,10 @@ def transcription_delta(item_id: str, delta: str) -> Event:
         content_index=0,
         delta=delta,
     )
+
+
+def perceived(item_id: str, percept: Percept, at: int | None, *, final: bool) -> Event:
+    return event("attune.percept", item_id=item_id, final=final, at=at, percept=percept.to_json())
 
 
 def transcription_failed(item_id: str, message: str) -> Event:

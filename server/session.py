@@ -12,6 +12,7 @@ from server.clock import Clock
 from server.floor import Floor
 from server.input_buffer import InputBuffer
 from server.link import Wake
+from server.percepts import Percepts
 from server.replies import Replies
 from server.room import Link, Room, turn_options
 from server.server_events import event
@@ -37,8 +38,9 @@ class Session:
         self.room = Room(link, models, clock, config)
         self.buffer = InputBuffer()
         self.transcripts = Transcripts(self.room)
-        self.replies = Replies(self.room, self.transcripts)
-        self.floor = Floor(self.room, self.buffer, self.transcripts, self.replies)
+        self.percepts = Percepts(self.room)
+        self.replies = Replies(self.room, self.transcripts, self.percepts)
+        self.floor = Floor(self.room, self.buffer, self.transcripts, self.percepts, self.replies)
         self.decoder = Decoder(config.audio.input.format)
         self._pending = bytearray()  # received, and less than a block
 

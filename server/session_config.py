@@ -96,6 +96,7 @@ class Attune(Part):
 
     events: bool = False  # send `attune.*` events
     binary: bool = False  # audio as binary frames, both ways
+    perception: bool = True  # hear how the user speaks, beside the words
 
 
 class SessionConfig(Part):
@@ -124,7 +125,7 @@ class SessionConfig(Part):
 
     @property
     def opted_in(self) -> bool:
-        return self.attune.events or self.attune.binary
+        return self.attune != Attune()
 
     def payload(self) -> dict[str, Any]:
         """The session as `session.created` and `session.updated` show it."""

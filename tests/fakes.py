@@ -2,11 +2,16 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
+from models.errors import BackendError
+from models.perceiver_off import unknown
+from models.percept import Percept
 from models.standin import StandinSpeaker
-from models.types import FRAME, AudioChunk, SpokenChunk, Turn
+from models.types import EAR_RATE, FRAME, AudioChunk, SpokenChunk, Turn
 
 SPEECH, HUM, COUGH = 0.3, 0.2, 0.1  # levels of the test's tones
 
@@ -77,3 +82,70 @@ class Hesitant:
     async def finished(self, audio: AudioChunk) -> float:
         self.asked += 1
         return self.verdicts.pop(0) if len(self.verdicts) > 1 else self.verdicts[0]
+
+
+def known(**dimensions: Any) -> Percept:
+    """A percept in which only these are known, each under its field's name."""
+    nothing = unknown(1.0)
+    named = {"nonverbal" if name == "events" else name for name in dimensions}
+    return replace(
+        nothing, **dimensions, unknown=tuple(n for n in nothing.unknown if n not in named)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Brought:
+    """What a perceiver was brought to listen to."""
+
+    attention: "Sad"
+    seconds: float
+    words: str
+
+
+class Sadness:
+    """A Perceiver that hears everybody sad, takes the time it is given, and fails if told to."""
+
+    def __init__(self) -> None:
+        self.may_answer = asyncio.Event()
+        self.may_answer.set()
+        self.may_join = asyncio.Event()  # once it has the words
+        self.may_join.set()
+        self.joins = asyncio.Event()  # it has begun to
+        self.given_up = asyncio.Event()
+        self.error: BackendError | None = None
+        self.brought: list[Brought] = []
+
+    def attend(self) -> "Sad":
+        return Sad(self)
+
+    def times(self, *, joined: bool) -> list[float]:
+        """How many seconds it was brought each time, with words or without."""
+        return [brought.seconds for brought in self.brought if bool(brought.words) == joined]
+
+
+@dataclass(eq=False, slots=True)
+class Sad:
+    perceiver: Sadness
+    busy: int = 0
+
+    async def glance(self, audio: AudioChunk) -> Percept:
+        return await self.perceive(audio)
+
+    async def perceive(self, audio: AudioChunk, words: str = "") -> Percept:
+        assert audio.rate == EAR_RATE
+        assert not self.busy, "it is not asked while it still listens"
+        self.perceiver.brought.append(Brought(self, audio.duration, words))
+        self.busy += 1
+        try:
+            await self.perceiver.may_answer.wait()
+            if words:
+                self.perceiver.joins.set()
+                await self.perceiver.may_join.wait()
+            if self.perceiver.error:
+                raise self.perceiver.error
+        except asyncio.CancelledError:
+            self.perceiver.given_up.set()
+            raise
+        finally:
+            self.busy -= 1
+        return replace(known(emotion={"sad": 0.9, "neutral": 0.1}), seconds=audio.duration)

@@ -15,10 +15,12 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from models.errors import BackendError
-from models.protocols import VoiceActivity
+from models.percept import Percept
+from models.protocols import Attention, VoiceActivity
 from models.standin import (
     StandinDetector,
     StandinJudge,
+    StandinPerceiver,
     StandinResponder,
     StandinSpeaker,
     StandinTranscriber,
@@ -279,6 +281,16 @@ class Moody:
         self._may_fail("transcriber")
         return await StandinTranscriber().transcribe(audio)
 
+    def attend(self) -> Attention:
+        return self
+
+    async def glance(self, audio: AudioChunk) -> Percept:
+        return await self.perceive(audio)
+
+    async def perceive(self, audio: AudioChunk, words: str = "") -> Percept:
+        self._may_fail("perceiver")
+        return await StandinPerceiver().perceive(audio, words)
+
     async def respond(self, dialogue: Sequence[Turn], max_tokens: int) -> AsyncGenerator[str, None]:
         self._may_fail("responder")
         count = 0
@@ -294,7 +306,10 @@ class Moody:
             yield chunk
 
 
-ROLES = ("voice_detector", "turn_judge", "transcriber", "responder", "responder, later", "speaker")
+ROLES = (
+    *("voice_detector", "turn_judge", "transcriber", "perceiver"),
+    *("responder", "responder, later", "speaker"),
+)
 
 
 def moody(role: str, error: Exception) -> tuple[Moody, Any]:

@@ -6,7 +6,7 @@ import json
 import re
 import sys
 from collections.abc import AsyncGenerator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -17,9 +17,12 @@ from typer.testing import CliRunner
 
 from models.audio import resample
 from models.errors import BackendError
+from models.perceiver_off import unknown
+from models.percept import Conflict
 from models.types import EAR_RATE, WIRE_RATE, AudioChunk, Turn
-from server.client import main
+from server.client import main, sounded
 from server.config import ROOT
+from tests.fakes import Sadness, known
 from tests.serving import serving, standins
 from tests.talker import HUSH, VOICE, sound, talking
 
@@ -71,9 +74,9 @@ class Quoting:
 
 @pytest.fixture
 def question(tmp_path: Path) -> Path:
-    """A recording at another rate, in stereo: half a second of voice, then silence."""
+    """A recording at another rate, in stereo: most of a second of voice, then silence."""
     file = tmp_path / "question.wav"
-    mono = np.concatenate([sound(VOICE, 0.5), sound(HUSH, 0.3)])
+    mono = np.concatenate([sound(VOICE, 0.8), sound(HUSH, 0.3)])
     both = resample(mono, WIRE_RATE, EAR_RATE)
     soundfile.write(file, np.stack([both, both], axis=1), EAR_RATE)
     return file
@@ -129,6 +132,36 @@ async def test_what_is_said_may_look_like_markup(question: Path) -> None:
         ran = await called(question, "--url", url, "--fast")
     assert ran.code == 0, ran.err
     assert "[bold] or [/nothing]" in ran.out
+
+
+async def test_how_one_sounded_is_told_in_a_line_and_on_the_way_only_if_asked(
+    question: Path,
+) -> None:
+    async with serving(standins(perceiver=Sadness())) as (url, _):
+        plain = await called(question, "--url", url, "--fast")
+        verbose = await called(question, "--url", url, "--fast", "-v")
+    assert "you sounded sad 90%\n" in plain.out
+    on_the_way = re.compile(r"after +\d\.\d s sad 90%")
+    assert not on_the_way.search(plain.out) and "{" not in plain.out
+    assert on_the_way.search(verbose.out) and '"sad": 0.9' in verbose.out
+
+
+def test_what_is_unknown_or_goes_without_saying_is_not_told() -> None:
+    percept = known(
+        emotion={"neutral": 0.8, "sad": 0.2},
+        volume={"normal": 0.9, "shout": 0.1},
+        events={"sneeze": 0.7, "cough": 0.1},
+        environment={"rain": 0.9, "dog": 0.9},
+    )
+    known_weather = replace(
+        percept,
+        unknown=tuple(n for n in percept.unknown if n != "weather"),
+        conflict=Conflict("happy", "sad", 0.9),
+    )
+    assert sounded(known_weather.to_json()) == (
+        "neutral 80%, sneeze 70%, rain 90%, the words say happy, the voice sad"
+    )
+    assert sounded(unknown(1.0).to_json()) == "(nothing can be told)"
 
 
 async def test_what_cannot_work_is_one_line(

@@ -99,6 +99,28 @@ def test_flags_win_over_the_environment_and_it_over_the_file(
     }
 
 
+@pytest.mark.parametrize("how", ["file", "environment", "of the role"])
+def test_the_weights_of_perception_reach_its_backend(
+    how: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    role = "[models.perceiver]\nbackend = 'attune'\n"
+    if how == "file":
+        role += "[perception]\nweights = 'research'"
+    elif how == "of the role":
+        role += "options = { weights = 'research' }"
+    else:
+        monkeypatch.setenv("ATTUNE_PERCEPTION__WEIGHTS", "research")
+    (tmp_path / "attune.toml").write_text(role)
+    chosen = config.choices(config.read())["perceiver"]
+    assert (chosen.backend, chosen.options) == ("attune", {"weights": "research"})
+
+
+def test_perception_may_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ATTUNE_MODELS__PERCEIVER__BACKEND", "off")
+    chosen = config.choices(config.read())["perceiver"]
+    assert (chosen.backend, chosen.options) == ("off", {})
+
+
 # ---- what cannot be used
 
 
@@ -138,6 +160,14 @@ def start(*flags: str) -> tuple[int, str, str]:
             "[models.speaker]\nbackend = 'standin'\noptions = { pitch = 1 }",
             [],
             "unknown option of speaker backend 'standin' 'pitch'; choose one of: word_sec",
+        ),
+        ({}, "[perception]\nweight = 'x'", [], "unknown setting 'perception.weight'"),
+        ({}, "[perception]\nweights = ''", [], "perception.weights = '' will not do"),
+        (
+            {},
+            "[perception]\nweights = 'x'",
+            [],
+            "unknown option of perceiver backend 'standin' 'weights'; choose one of: delay_sec",
         ),
         ({}, "", ["--clock", "sun"], "clock = 'sun' will not do"),
         ({}, "", ["--clock", "samples", "--host", "0.0.0.0"], "needs a loopback host"),

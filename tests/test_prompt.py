@@ -1,8 +1,10 @@
 """What the reply model is asked."""
 
-from models.prompt import BLOCK, DIALOGUE, SPOKEN, messages
+from models.prompt import BLOCK, CUE, DIALOGUE, SPOKEN, messages
 from models.types import Role, Turn
+from tests.fakes import known
 
+SAD = known(emotion={"sad": 0.9, "neutral": 0.1})
 LONG = "so many words here " * 20  # about a hundred tokens
 
 
@@ -82,3 +84,50 @@ def test_endless_instructions_are_cut_but_the_spoken_style_kept() -> None:
     system, _ = messages(LONG * 100, dialogue("Hello"))
     assert system.text.endswith(SPOKEN)
     assert len(system.text) / 4 < DIALOGUE
+
+
+# ---- how it was said
+
+
+def test_how_the_last_turn_was_said_is_remarked_after_its_words() -> None:
+    assert messages("x", [Turn("user", "I am fine.", SAD)])[1:] == [
+        Turn("user", "I am fine. [The user sounds sad]")
+    ]
+
+
+def test_what_the_model_may_have_read_ahead_comes_before_the_remark() -> None:
+    plain, remarked = (messages("", [Turn("user", LONG, how)])[-1].text for how in (None, SAD))
+    assert remarked.startswith(plain)
+    assert remarked != plain
+
+
+def test_how_earlier_turns_were_said_is_not_remarked() -> None:
+    turns = [Turn("user", "Well.", SAD), Turn("assistant", "Yes?"), Turn("user", "Nothing.")]
+    assert messages("x", turns)[1:] == [Turn(turn.role, turn.text) for turn in turns]
+    assert messages("x", turns[:2])[1:] == [Turn("user", "Well."), Turn("assistant", "Yes?")]
+
+
+def test_nothing_is_remarked_where_nothing_stands_out() -> None:
+    neutral = known(emotion={"neutral": 0.9, "sad": 0.1})
+    assert messages("x", [Turn("user", "Hello.", neutral)])[1:] == [Turn("user", "Hello.")]
+
+
+def test_of_one_thing_said_in_two_parts_the_last_known_voice_counts() -> None:
+    happy = known(emotion={"happy": 0.9})
+    for parts in ([None, happy], [SAD, happy], [happy, None]):
+        turns = [Turn("user", "So.", how) for how in parts]
+        assert messages("x", turns)[-1] == Turn("user", "So. So. [The user sounds happy]")
+
+
+def test_the_remark_stays_within_its_bound_after_the_longest_turn() -> None:
+    everything = known(
+        emotion={"disgust": 0.9},
+        physiological={"breath": 0.9},
+        events={"throat": 0.9},
+        volume={"whisper": 0.9},
+        environment={"thunderstorm": 0.9},
+    )
+    plain, remarked = (
+        messages("x", [Turn("user", LONG * 100, how)])[-1].text for how in (None, everything)
+    )
+    assert 0 < len(remarked) - len(plain) <= 2 * CUE, "of about four letters a token"

@@ -1,4 +1,4 @@
-"""python -m server.bench: latency, interruption, load and echo, measured; one JSON object."""
+"""python -m server.bench: latency, interruption, perception, load, echo; one JSON object."""
 
 import asyncio
 import importlib.metadata
@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,13 +21,13 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from models import registry
 from models.protocols import Models
 from models.warm import warm
-from server.bench import barge, latency, talkers
+from server.bench import barge, latency, perception, talkers
 from server.bench.figures import Report, judged
 from server.bench.process import BenchError, served
 from server.client import CallError
 from server.config import PROFILES, ROOT
 
-SECTIONS = ("latency", "barge", "talkers", "echo")
+SECTIONS = ("latency", "barge", "perception", "talkers", "echo")
 PACKAGES = ("hibari-tts", "numpy", "onnxruntime", "uvicorn", "uvloop", "websockets", "xllamacpp")
 SEATS = 200
 ECHO_SEC = 240.0
@@ -99,6 +100,16 @@ async def conversations(only: set[str], turns: int, step: Step, report: Report) 
         models.close()
 
 
+async def hearing(count: int, step: Step) -> Report:
+    """Perception beside transcription, and nothing else in this process."""
+    choices = registry.read(PROFILES / "embedded.toml")
+    with (
+        closing(registry.build("perceiver", choices["perceiver"])) as perceiver,
+        closing(registry.build("transcriber", choices["transcriber"])) as transcriber,
+    ):
+        return await perception.measure(perceiver, transcriber, count, step)
+
+
 async def load(seconds: float, step: Step) -> Report:
     apart = talkers.apart()
     cores = apart[0] if apart else None
@@ -143,6 +154,8 @@ async def bench(only: set[str], turns: int, seconds: float, step: Step) -> Repor
     report: Report = {"machine": machine()}
     if only & {"latency", "barge"}:
         await conversations(only, turns, step, report)
+    if "perception" in only:
+        report["perception"] = await _section(lambda: hearing(turns, step))
     if "talkers" in only:
         report["talkers"] = await _section(lambda: load(seconds, step))
     if "echo" in only:

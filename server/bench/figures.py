@@ -44,6 +44,8 @@ TARGETS = (
     Target("work after the end of turn / bare models", "latency.all.after_eot_over_bare.all", 0.5),
     Target("user speech to silence, ms, p95", "barge_in.attune.barge_in_to_silence_ms.p95", 250),
     Target("user speech to decision, ms, p95", "barge_in.attune.barge_in_to_decision_ms.p95", 700),
+    Target("percept of 10 s, CPU s per s", "perception.whole.10_sec.cpu_sec_per_sec", 0.03),
+    Target("end of a 10 s turn to its percept, ms, p95", "perception.turn.final_ms.p95", 60),
     Target("cost of a talker at 150, % of a core", f"{_LOAD}.cpu_percent_per_talker", 0.6),
     Target("frame handling at 150 talkers, ms, p99", f"{_LOAD}.frame_ms.p99", 20),
 )
