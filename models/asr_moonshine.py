@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnxruntime as ort
 from numpy.typing import NDArray
 
 from models import weights
 from models.audio import resample
+from models.inference import session
 from models.types import EAR_RATE, AudioChunk, Samples
 from models.worker import Worker
 
@@ -47,8 +47,8 @@ class Moonshine:
         tokenizer: Path | None = None,
         threads: int = 1,
     ) -> None:
-        self._encoder = _session(encoder or weights.path("moonshine-encoder"), threads)
-        self._decoder = _session(decoder or weights.path("moonshine-decoder"), threads)
+        self._encoder = session(encoder or weights.path("moonshine-encoder"), threads)
+        self._decoder = session(decoder or weights.path("moonshine-decoder"), threads)
         self._tokens = read_tokens((tokenizer or weights.path("moonshine-tokenizer")).read_bytes())
         caches = [i for i in self._decoder.get_inputs() if i.name.startswith("past_key_values.")]
         self._empty_cache = {
@@ -216,11 +216,3 @@ def _noise() -> Samples:
 
 def _present(past: str) -> str:
     return past.replace("past_key_values", "present")
-
-
-def _session(path: Path, threads: int) -> ort.InferenceSession:
-    options = ort.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.inter_op_num_threads = 1
-    options.log_severity_level = 3
-    return ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])

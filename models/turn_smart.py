@@ -5,12 +5,12 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
-import onnxruntime as ort
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from models import weights
 from models.audio import resample
+from models.inference import session
 from models.types import EAR_RATE, AudioChunk, Samples
 from models.worker import Worker
 
@@ -24,13 +24,7 @@ class SmartTurn:
     """The network in its own thread; a call costs the same however long the turn was."""
 
     def __init__(self, path: Path | None = None, threads: int = 1) -> None:
-        options = ort.SessionOptions()
-        options.intra_op_num_threads = threads
-        options.inter_op_num_threads = 1
-        options.log_severity_level = 3
-        self._session = ort.InferenceSession(
-            str(path or weights.path("smart-turn")), options, providers=["CPUExecutionProvider"]
-        )
+        self._session = session(path or weights.path("smart-turn"), threads)
         self._worker = Worker("smart-turn")
 
     async def finished(self, audio: AudioChunk) -> float:

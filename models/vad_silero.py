@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-import onnxruntime as ort
 from numpy.typing import NDArray
 
 from models import weights
+from models.inference import session
 from models.types import EAR_RATE, FRAME, Samples
 
 _CONTEXT = 64  # samples of the frame before, which the network wants in front of each frame
@@ -31,14 +31,8 @@ class SileroDetector:
     """The network itself. Safe to share: all that changes is in the SileroVoice."""
 
     def __init__(self, path: Path | None = None) -> None:
-        options = ort.SessionOptions()
-        # A frame is a tenth of a millisecond's work: threads would only cost.
-        options.intra_op_num_threads = 1
-        options.inter_op_num_threads = 1
-        options.log_severity_level = 3
-        self._session = ort.InferenceSession(
-            str(path or weights.path("silero-vad")), options, providers=["CPUExecutionProvider"]
-        )
+        # A frame is a tenth of a millisecond's work: more threads would only cost.
+        self._session = session(path or weights.path("silero-vad"), threads=1)
         self._rate = np.array(EAR_RATE, np.int64)
 
     def open(self) -> SileroVoice:

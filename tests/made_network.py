@@ -5,7 +5,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-import onnxruntime as ort
 import pytest
 
 from models.perception import hearing
@@ -41,10 +40,7 @@ class MadeNetwork:
 
     def stands_in(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Whatever file is to be heard with from now on, it is this network."""
-        runtime = SimpleNamespace(
-            SessionOptions=ort.SessionOptions, InferenceSession=lambda *args, **options: self
-        )
-        monkeypatch.setattr(hearing, "ort", runtime)
+        monkeypatch.setattr(hearing, "session", lambda path, threads: self)
 
     @property
     def sizes(self) -> list[int]:

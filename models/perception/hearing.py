@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnxruntime as ort
 from numpy.typing import NDArray
 
 from models.errors import BackendError
+from models.inference import session
 from models.perception.windows import Weights
 from models.types import Samples
 from models.worker import Worker
@@ -57,14 +57,8 @@ Heard = dict[str, Logits]  # by head: a row for every span
 
 class Hearing:
     def __init__(self, path: Path, threads: int = 1) -> None:
-        options = ort.SessionOptions()
-        options.intra_op_num_threads = threads
-        options.inter_op_num_threads = 1
-        options.log_severity_level = 3
         try:
-            self._session = ort.InferenceSession(
-                str(path), options, providers=["CPUExecutionProvider"]
-            )
+            self._session = session(path, threads)
             self.card = Card.read(self._session.get_modelmeta().custom_metadata_map["attune"])
         except Exception as error:  # onnxruntime's own have no common base
             raise BackendError(

@@ -9,14 +9,13 @@ from models.percept import Chances, Moment, Percept
 from models.perception import manner
 from models.perception.fusion import join
 from models.perception.hearing import Card, Heard, Logits
-from models.perception.labels import DIMENSIONS, ENVIRONMENT, EVENTS
+from models.perception.labels import DIMENSIONS, ENVIRONMENT, EVENTS, VOCAL
 from models.perception.stretch import PIECE, Measured, Part
 from models.perception.words import WordsMood
 from models.types import EAR_RATE
 
 MOMENT = 0.5  # chance from which something happened
 TELLING = 0.01  # share of the loudest part's sound; a fainter part has no say
-VOCAL = (*EVENTS, "sobbing", "breath")  # what a person does, and when, rather than all along
 MEASURED = ("hoarse", "breath", "tired")  # conditions that are told without the network
 
 
@@ -114,25 +113,25 @@ def _sounds(evidence: Evidence, card: Card) -> dict[str, float]:
 
 def _moments(evidence: Evidence, card: Card) -> tuple[Moment, ...]:
     """Neighbouring pieces in which the same was heard are one moment."""
+    pieces = [
+        (start / EAR_RATE, min(start + PIECE, part.start + part.size) / EAR_RATE, chances)
+        for part, heard in evidence.heard
+        for start, chances in zip(part.pieces, _chance(heard["sounds"][1:], card), strict=True)
+    ]
     found: list[Moment] = []
-    for name in VOCAL:
-        if name not in card.names["sounds"]:
+    for at, name in enumerate(card.names["sounds"]):
+        if name not in VOCAL:
             continue
-        at = card.names["sounds"].index(name)
         running: Moment | None = None
-        for part, heard in evidence.heard:
-            for start, row in zip(part.pieces, heard["sounds"][1:], strict=True):
-                chance = float(_chance(row, card)[at])
-                if chance < MOMENT:
-                    continue
-                begin = start / EAR_RATE
-                end = min(start + PIECE, part.start + part.size) / EAR_RATE
-                if running and begin <= running.end:
-                    running = Moment(name, running.start, end, max(running.probability, chance))
-                    found[-1] = running
-                else:
-                    running = Moment(name, begin, end, chance)
-                    found.append(running)
+        for begin, end, chances in pieces:
+            if (chance := float(chances[at])) < MOMENT:
+                continue
+            if running and begin <= running.end:
+                running = Moment(name, running.start, end, max(running.probability, chance))
+                found[-1] = running
+            else:
+                running = Moment(name, begin, end, chance)
+                found.append(running)
     return tuple(sorted(found, key=lambda moment: moment.start))
 
 

@@ -38,6 +38,7 @@ BEYOND: dict[str, tuple[str, ...]] = {
 }
 EMOTIONS = DIMENSIONS["emotion"].answers
 EVENTS = (*DIMENSIONS["nonverbal"].attributes, *BEYOND["events"])
+VOCAL = (*EVENTS, "sobbing", "breath")  # what a person does at some moment, beside speaking
 PHYSIOLOGICAL = DIMENSIONS["physiological"].attributes
 ENVIRONMENT = tuple(
     attribute

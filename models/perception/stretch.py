@@ -54,6 +54,7 @@ class Stretch:
         self._speech_frames = 0
         self._size = 0  # of the stretch `_measured` is of
         self._measured: Measured | None = None
+        self._finished: list[Part] = []  # whole windows, from the beginning
         self._heard: dict[int, tuple[int, Heard]] = {}  # by a window's start; of which size
 
     def measure(self, samples: Samples, *, roughly: bool = False) -> Measured:
@@ -95,12 +96,13 @@ class Stretch:
         """
         if roughly and len(samples) > BEHIND:
             samples = samples[: len(samples) // BEHIND * BEHIND]
-        starts = range(0, len(samples), WINDOW)
-        return [
-            cut(samples, start)
-            for start in starts
-            if start == 0 or len(samples) - start >= SHORTEST
-        ]
+        whole = len(samples) // WINDOW
+        for at in range(len(self._finished), whole):
+            self._finished.append(cut(samples, at * WINDOW))
+        parts, rest = self._finished[:whole], len(samples) - whole * WINDOW
+        if rest >= SHORTEST or not parts:
+            parts.append(cut(samples, whole * WINDOW))
+        return parts
 
     def known(self, part: Part) -> Heard | None:
         size, heard = self._heard.get(part.start, (0, None))

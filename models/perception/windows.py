@@ -20,12 +20,17 @@ Weights = NDArray[np.float32]  # of every step; they add up to 1
 
 def levelled(samples: Samples) -> Samples:
     """At the one level, measured in the louder half; silence stays silent."""
+    gain = np.float32(LEVEL / max(loudness(samples), QUIETEST))
+    out: Samples = np.clip(samples * gain, -1, 1)
+    return out
+
+
+def loudness(samples: Samples) -> float:
+    """RMS of the louder half, by frames of 20 ms."""
     size = EAR_RATE // 50
     frames = samples[: len(samples) // size * size].reshape(-1, size)
     powers = np.sort(np.square(frames).mean(1))
-    loud = float(np.sqrt(powers[len(powers) // 2 :].mean()))
-    out: Samples = np.clip(samples * np.float32(LEVEL / max(loud, QUIETEST)), -1, 1)
-    return out
+    return float(np.sqrt(powers[len(powers) // 2 :].mean()))
 
 
 def steps(size: int) -> int:

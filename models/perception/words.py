@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-import onnxruntime as ort
 from numpy.typing import NDArray
 
 from models import weights
+from models.inference import session
 from models.percept import Affect, Chances
 from models.perception.labels import EMOTIONS
 from models.perception.wordpiece import LONGEST_WORD, WordPiece
@@ -95,13 +95,7 @@ class Encoder:
     """all-MiniLM-L6-v2: a sentence as one vector that stands for its meaning."""
 
     def __init__(self, threads: int = 1) -> None:
-        options = ort.SessionOptions()
-        options.intra_op_num_threads = threads
-        options.inter_op_num_threads = 1
-        options.log_severity_level = 3
-        self._session = ort.InferenceSession(
-            str(weights.path("minilm")), options, providers=["CPUExecutionProvider"]
-        )
+        self._session = session(weights.path("minilm"), threads)
         self._pieces = WordPiece(weights.path("minilm-tokenizer"))
 
     def encode(self, sentences: Sequence[str]) -> Rows:

@@ -9,6 +9,7 @@ import io
 import numpy as np
 import soundfile as sf
 
+from models.perception.windows import loudness
 from models.types import EAR_RATE, Samples
 
 
@@ -87,12 +88,6 @@ def hiss(rng: np.random.Generator, size: int) -> Samples:
 
 def mixed(speech: Samples, other: Samples, decibels: float) -> Samples:
     """The first with the second so many decibels below it, by their louder halves."""
-    ratio = _loudness(speech) / max(_loudness(other), 1e-6) * 10 ** (-decibels / 20)
+    ratio = loudness(speech) / max(loudness(other), 1e-6) * 10 ** (-decibels / 20)
     out: Samples = speech + other * np.float32(ratio)
     return out
-
-
-def _loudness(samples: Samples) -> float:
-    size = EAR_RATE // 50
-    powers = np.square(samples[: len(samples) // size * size].reshape(-1, size)).mean(1)
-    return float(np.sqrt(np.sort(powers)[len(powers) // 2 :].mean()))

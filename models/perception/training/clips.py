@@ -13,14 +13,14 @@ from rich.progress import track
 
 from models.audio import resample
 from models.perception import labels
-from models.perception.labels import ENVIRONMENT, EVENTS, UNSCORED
+from models.perception.labels import ENVIRONMENT, UNSCORED, VOCAL
 from models.types import EAR_RATE, Samples
 
 GENDERS = labels.DIMENSIONS["gender"].answers
 AGES = labels.DIMENSIONS["age"].answers
 # What may sound beside the words. "other" is whatever has none of these names.
-SOUNDS = (*EVENTS, "sobbing", "breath", *ENVIRONMENT, "other")
 OTHER = "other"
+SOUNDS = (*VOCAL, *ENVIRONMENT, OTHER)
 
 _VOTES = {"A": "angry", "D": "disgust", "F": "fear", "H": "happy", "N": "neutral", "S": "sad"}
 

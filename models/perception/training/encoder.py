@@ -16,7 +16,6 @@ from torch.nn import functional
 
 WIDTH, HEADS, INNER, LAYERS = 288, 8, 1152, 6
 ROTATED = 32  # of a head's 36 channels
-STEP = 384  # samples from one state to the next: 24 ms
 
 
 class Encoder(nn.Module):
