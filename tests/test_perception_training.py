@@ -292,7 +292,11 @@ def test_no_speaker_who_is_held_out_is_taught(trained: Trained) -> None:
     held = {each.speaker for each in trained.held}
     assert held == {"actor 0"}
     assert held.isdisjoint(each.speaker for each in trained.taught)
-    assert len(trained.held) + len(trained.taught) == 11
+    recorded, moved = trained.held[: len(trained.held) // 2], trained.held[len(trained.held) // 2 :]
+    assert len(recorded) + len(trained.taught) == 11
+    # Each is heard again as from another room: the same speech, and not the same sound.
+    assert [each.emotion for each in moved] == [each.emotion for each in recorded]
+    assert not any(np.array_equal(a.pcm, b.pcm) for a, b in zip(moved, recorded, strict=True))
 
 
 def test_what_may_not_ship_was_never_needed(trained: Trained) -> None:

@@ -107,10 +107,11 @@ def clip(speaker: str, corpus: str = "cremad") -> Clip:
 
 def test_some_actors_are_held_out_with_all_they_say_and_nobody_else() -> None:
     found = [clip(f"actor {at:02}") for at in range(30)] * 2 + [clip("a reader", "librispeech")]
+    found += [clip(f"learner {at:02}", "speechocean762") for at in range(13)]
     held = held_out(found)
     speakers = {each.speaker for each in held}
-    assert speakers == {"actor 00", "actor 12", "actor 24"}
-    assert len(held) == 6
+    assert speakers == {"actor 00", "actor 12", "actor 24", "learner 00", "learner 12"}
+    assert len(held) == 8
     assert held_out(list(reversed(found))) == list(reversed(held))
 
 

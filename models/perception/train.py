@@ -88,7 +88,7 @@ def main(
         task = progress.add_task("listening to sounds", total=LESSONS)
         lesson, kept = finish.collect(network, lessons, LESSONS, lambda: progress.advance(task))
     finish.refit(network.heads["sounds"], lesson, plan.seed)
-    card = describe(network, held, taught, kept, weights)
+    card = describe(network, held + calibrate.elsewhere(held, plan.seed), taught, kept, weights)
     export(network, card, out)
     minutes = (time.monotonic() - begun) / 60
     console.print(f"{out} ({out.stat().st_size / 1e6:.1f} MB) in {minutes:.0f} min: {card.licence}")

@@ -1,6 +1,7 @@
 """Making chances honest: what is said with 70 % should be right seven times in ten."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -10,6 +11,7 @@ from models.perception.stretch import Stretch
 from models.perception.training.clips import Clip
 from models.perception.training.finish import Lesson
 from models.perception.training.network import HEADS, Network
+from models.perception.training.practice import finished
 
 Rows = NDArray[np.float32]
 
@@ -34,6 +36,18 @@ def heard(network: Network, clips: Sequence[Clip]) -> dict[str, Rows]:
                 rows = [answer[at][0, 0].numpy() for answer in answers]
                 found[head].append(np.average(rows, axis=0, weights=sizes))
     return {head: np.stack(rows) for head, rows in found.items()}
+
+
+def elsewhere(clips: Sequence[Clip], seed: int) -> list[Clip]:
+    """The same clips from other rooms and lines: chances that are honest only where the network
+    was taught would be boasts everywhere else."""
+    rng = np.random.default_rng(seed)
+
+    def moved(clip: Clip) -> Clip:
+        samples = finished(clip.samples, True, rng)
+        return replace(clip, pcm=(samples * 32767).astype(np.int16))
+
+    return [moved(clip) for clip in clips]
 
 
 def of_classes(logits: Rows, truth: Sequence[int]) -> float:

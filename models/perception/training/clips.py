@@ -58,9 +58,11 @@ def read(manifest: Path, audio: Path, role: str, *, shippable: bool) -> list[Cli
 
 def held_out(found: Sequence[Clip]) -> list[Clip]:
     """Speakers kept back from teaching, to make chances honest by: every twelfth actor of CREMA-D,
-    who act every emotion."""
-    actors = sorted({clip.speaker for clip in found if clip.corpus == "cremad"})
-    return [clip for clip in found if clip.speaker in actors[::12]]
+    who act every emotion, and every twelfth speaker of speechocean762, who may be children."""
+    kept: set[str] = set()
+    for corpus in ("cremad", "speechocean762"):
+        kept.update(sorted({clip.speaker for clip in found if clip.corpus == corpus})[::12])
+    return [clip for clip in found if clip.speaker in kept]
 
 
 def _read(rows: list[dict[str, str]], audio: Path, what: str) -> Iterator[Clip]:

@@ -75,11 +75,11 @@ class Practice(IterableDataset[Batch]):
         self.known = np.array([name in self._names for name in SOUNDS])
 
     def __len__(self) -> int:
-        return -(-len(self._chosen(np.random.default_rng(0))) // self._voices)
+        return -(-len(self.speech) // self._voices)
 
     def __iter__(self) -> Iterator[Batch]:
         rng = np.random.default_rng([self._seed, self.turn])
-        chosen = self._chosen(rng)
+        chosen = self._shuffled(rng)
         for at in range(0, len(chosen), self._voices):
             size = int(rng.choice(SECONDS) * EAR_RATE)
             spoken = [self._spoken(c, size, rng) for c in chosen[at : at + self._voices]]
@@ -89,12 +89,8 @@ class Practice(IterableDataset[Batch]):
     def _voices(self) -> int:
         return self._recipe.batch - self._recipe.sounds
 
-    def _chosen(self, rng: np.random.Generator) -> list[Clip]:
-        """Every clip with an emotion, and half of the others: those are easily learnt."""
-        felt = [clip for clip in self.speech if clip.emotion]
-        plain = [clip for clip in self.speech if not clip.emotion]
-        picked = felt + [plain[at] for at in rng.permutation(len(plain))[: len(plain) // 2]]
-        return [picked[at] for at in rng.permutation(len(picked))]
+    def _shuffled(self, rng: np.random.Generator) -> list[Clip]:
+        return [self.speech[at] for at in rng.permutation(len(self.speech))]
 
     def _spoken(self, clip: Clip, size: int, rng: np.random.Generator) -> Example:
         augmented = rng.random() < self._recipe.augment
@@ -107,7 +103,7 @@ class Practice(IterableDataset[Batch]):
             samples = mixed(samples, other, below)
             heard[SOUNDS.index(name)] = 1 if below < AUDIBLE else -1
         return Example(
-            _finished(samples, augmented, rng),
+            finished(samples, augmented, rng),
             soft_emotion(clip, self._recipe.soft),
             GENDERS.index(clip.gender) if clip.gender else -1,
             AGES.index(clip.age) if clip.age else -1,
@@ -120,7 +116,7 @@ class Practice(IterableDataset[Batch]):
         heard[SOUNDS.index(name)] = 1
         augmented = rng.random() < self._recipe.augment
         return Example(
-            _finished(samples, augmented, rng),
+            finished(samples, augmented, rng),
             np.zeros(len(EMOTIONS), np.float32),
             -1,
             -1,
@@ -139,7 +135,7 @@ class Practice(IterableDataset[Batch]):
         return name, window(samples, size, rng)
 
 
-def _finished(samples: Samples, augmented: bool, rng: np.random.Generator) -> Samples:
+def finished(samples: Samples, augmented: bool, rng: np.random.Generator) -> Samples:
     if augmented:
         if rng.random() < 0.8:
             samples = through_room_and_line(samples, rng)

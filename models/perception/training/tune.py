@@ -20,7 +20,7 @@ from models.perception.training.practice import Batch, Practice
 class Plan:
     """How long and how boldly to learn."""
 
-    epochs: int = 9
+    epochs: int = 16
     head_rate: float = 1e-3
     encoder_rate: float = 2.5e-4
     decay: float = 0.05
@@ -90,7 +90,7 @@ class Losses:
             loss = loss - (batch.emotion[known] * self._emotion * chances).sum(1).mean()
         for said, truth, weights in ((gender, batch.gender, None), (age, batch.age, self._age)):
             if (truth >= 0).any():
-                loss = loss + 0.3 * functional.cross_entropy(said, truth, weights, ignore_index=-1)
+                loss = loss + 0.5 * functional.cross_entropy(said, truth, weights, ignore_index=-1)
         certain = batch.sounds >= 0
         each = functional.binary_cross_entropy_with_logits(
             sounds, batch.sounds.clamp(min=0), reduction="none"
