@@ -1,10 +1,10 @@
 """The voice: hibari, clause by clause, with the words in their places."""
 
 import re
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -13,20 +13,20 @@ from hibari import dsp
 from hibari.voices import voice_path
 
 from models.errors import BackendError
+from models.pauses import AUDIBLE, GAP_SEC, STOP_SEC, goes_on
+from models.speakable import spoken
+from models.style import PLAIN, Style
 from models.types import WIRE_RATE, AudioChunk, Samples, SpokenChunk
+from models.voicing import FRAME_SEC, Frames, performed, within_limits
 from models.worker import Worker
 
 ROLE = "speaker"
-SLOWEST, FASTEST = 0.25, 1.5
-STEP = 2 * dsp.HOP  # samples; the network's durations count pairs of 12.5 ms frames
+STEP = 2  # of the network's frames of 12.5 ms: what its durations count
 FRAME = WIRE_RATE // 100  # 10 ms
-AUDIBLE = 10 ** (-45 / 20)  # -45 dBFS
 FAINT = 10 ** (-55 / 20)
 FADE_IN = FRAME // 2
 FADE_OUT = 2 * FRAME
 EARLY_SEC = 0.075  # so long before its time, at the most, a sound may be heard
-GAP_SEC = 0.06  # after a clause cut in mid-sentence
-STOP_SEC = 0.18  # after a sentence
 MARKS = frozenset(';:,.!?—…"“”()')  # phonemes that are no sound
 
 # The voice falls at the end of whatever it is given, even at a comma. So a clause that goes on is
@@ -57,13 +57,13 @@ class Hibari:
         model = _with_durations(Path(voice_path(voice)).read_bytes())
         self._network = Network(voice=voice, model=model, threads=threads)
         self._worker = Worker("hibari")
-        self._say("Zaxby said 25 warm words, ", 1.0)  # loads dictionary, numbers, unknown words
+        self._centre = self._own_pitch("This is how I speak, and there is nothing more to it.")
+        self._say("Zaxby said 25 warm words, ", PLAIN)  # loads dictionary, numbers, unknown words
 
-    async def speak(self, clause: str, speed: float) -> AsyncGenerator[SpokenChunk, None]:
+    async def speak(self, clause: str, style: Style) -> AsyncGenerator[SpokenChunk, None]:
         """Chunks whose texts joined are the clause; none if there is nothing to say."""
-        speed = min(max(speed, SLOWEST), FASTEST)
         try:
-            chunks = await self._worker.run(partial(self._say, clause, speed))
+            chunks = await self._worker.run(partial(self._say, clause, within_limits(style)))
         except Exception as error:  # the network's or the dictionary's: any text may come here
             raise BackendError(ROLE, "The voice could not speak this clause.") from error
         for chunk in chunks:
@@ -72,13 +72,32 @@ class Hibari:
     def close(self) -> None:
         self._worker.close()
 
-    def _say(self, clause: str, speed: float) -> list[SpokenChunk]:
+    def _own_pitch(self, sentence: str) -> float:
+        """The middle of the voice's own melody, in Hz."""
+        (line,) = self._lines(sentence)
+        frames, _ = self._frames(line, 1.0)
+        return float(np.median(frames.pitch[frames.voiced]))
+
+    def _say(self, clause: str, style: Style) -> list[SpokenChunk]:
         rng = np.random.default_rng(self._seed)
-        onward = _goes_on(clause)
-        lines = self._lines(re.sub(r"[\s,;:—–-]+$", ",", clause) if onward else clause)
+        readings = spoken(clause)  # no word so long, or with so many digits, that hibari chokes
+        said = "".join(reading for _, reading in readings)
+        onward = goes_on(said)
+        lines = self._lines(re.sub(r"[\s,;:—–-]+$", ",", said) if onward else said)
+        words = [  # as written, and how many words each is when spoken
+            (word, sum(map(_count_words, self._lines(reading)))) for word, reading in readings
+        ]
+        places = list(accumulate(map(_count_words, lines), initial=0))
+        stressed = _stressed(words, style.stress, places[-1])
         sounds = [
-            self._sound(line, speed, onward and number == len(lines), rng)
-            for number, line in enumerate(lines, 1)
+            self._sound(
+                line,
+                style,
+                {word - first for word in stressed},
+                onward and end == places[-1],
+                rng,
+            )
+            for line, (first, end) in zip(lines, pairwise(places), strict=True)
         ]
         samples = np.concatenate([np.zeros(0, np.float32), *(sound.samples for sound in sounds)])
         if not len(samples):
@@ -88,37 +107,48 @@ class Hibari:
             sounds, accumulate(len(sound.samples) for sound in sounds), strict=True
         ):
             ends += [start - len(sound.samples) + end for end in sound.ends]
-        return list(_chunks(samples, self._words(clause), ends))
+        return list(_chunks(samples, words, ends))
 
     def _lines(self, text: str) -> list[str]:
         """Phonemes of each sentence, without those that say nothing."""
         lines: list[str] = self._network.phonemize(text)
         return [line for line in lines if _count_words(line)]
 
-    def _words(self, clause: str) -> list[tuple[str, int]]:
-        """The clause's words with their spaces, and how many words each is when spoken."""
-        words = re.findall(r"^\s*\S+\s*|\S+\s*", clause)
-        return [(word, sum(map(_count_words, self._lines(word)))) for word in words]
-
-    def _sound(self, line: str, speed: float, onward: bool, rng: np.random.Generator) -> _Sound:
-        """One line of phonemes as sound."""
-        if onward and not line.endswith(","):
-            line += ","
-        ids = self._network.ids(line + ONWARD if onward else line)
+    def _frames(self, phonemes: str, speed: float) -> tuple[Frames, list[int]]:
+        """What the network predicts, and the frame at which each id's sound has ended, or rather
+        one too late."""
+        ids = self._network.ids(phonemes)
         feed = {"ids": np.asarray([ids]), "speed": np.asarray([speed], np.float32)}
         *spectra, steps = self._network.sess.run(None, feed)
-        ends = [int(step) * STEP for step in steps]  # of each id's sound, or rather too late
-        early = int(EARLY_SEC / speed * WIRE_RATE)
+        return Frames(*(spectrum[0] for spectrum in spectra)), [int(step) * STEP for step in steps]
+
+    def _sound(
+        self, line: str, style: Style, stressed: Set[int], onward: bool, rng: np.random.Generator
+    ) -> _Sound:
+        """One line of phonemes as sound; the stressed are counted in its words."""
+        if onward and not line.endswith(","):
+            line += ","
+        frames, ends = self._frames(line + ONWARD if onward else line, style.pace)
+        early = EARLY_SEC / style.pace
         comma = len(self._network.ids(line)) - 2
         if onward:  # so far as to find the silence before the first word of ONWARD
-            spectra = [spectrum[..., : ends[comma + 1] // dsp.HOP] for spectrum in spectra]
-        samples: Samples = dsp.synth(*(spectrum[0] for spectrum in spectra), rng)
+            frames = Frames(*(part[..., : ends[comma + 1]] for part in frames))
+        breaks = self._breaks(line)
+        middle = round(early / 2 / FRAME_SEC)  # of where a word may really begin and end
+        words = list(pairwise([0, *(ends[at] - middle for at in breaks), ends[comma] - middle]))
+        spans = [words[word] for word in sorted(stressed) if 0 <= word < len(words)]
+        final = not onward and "?" not in line[-2:]
+        frames, moved = performed(frames, style, self._centre, spans, final)
+        ends = [int(moved[min(end, len(moved) - 1)]) * dsp.HOP for end in ends]
+        lead = int(early * WIRE_RATE)
+        samples: Samples = dsp.synth(*frames, rng)
         if onward:
-            samples = samples[: _quietest(samples, ends[comma - 1] - early, ends[comma + 1])]
-        breaks = [_quietest(samples, ends[at] - early, ends[at]) for at in self._breaks(line)]
+            samples = samples[: _quietest(samples, ends[comma - 1] - lead, ends[comma + 1])]
+        cuts = [_quietest(samples, ends[at] - lead, ends[at]) for at in breaks]
         pause_sec = GAP_SEC if line[-1] in ",;:—" else STOP_SEC
-        start, samples = _trimmed(samples, pause_sec / speed)
-        return _Sound(samples, [*(max(at - start, 0) for at in breaks), len(samples)])
+        gain = 10 ** (style.loudness / 20)
+        start, samples = _trimmed(samples, gain, pause_sec * style.pause / style.pace)
+        return _Sound(samples, [*(max(at - start, 0) for at in cuts), len(samples)])
 
     def _breaks(self, line: str) -> list[int]:
         """Ids of the spaces between words; a mark standing alone belongs to the word before it."""
@@ -144,9 +174,15 @@ def _with_durations(model: bytes) -> bytes:
     return model + output
 
 
-def _goes_on(clause: str) -> bool:
-    """Whether more follows in the same sentence: clauses within a reply end with a space."""
-    return clause[-1:].isspace() and not re.search(r"""[.!?…]["'”’)\]]*\s*$""", clause)
+def _stressed(words: Sequence[tuple[str, int]], stress: Sequence[str], spoken: int) -> set[int]:
+    """Which of so many spoken words to stress."""
+    counts = [0, *accumulate(count for _, count in words)]
+    share = spoken / max(counts[-1], 1)  # words together may be spoken otherwise than each alone
+    found: set[int] = set()
+    for (word, _), (start, stop) in zip(words, pairwise(counts), strict=True):
+        if re.sub(r"^\W+|\W+$", "", word.lower().replace("’", "'")) in stress:
+            found.update(range(round(start * share), round(stop * share)))
+    return found
 
 
 def _count_words(phonemes: str) -> int:
@@ -159,12 +195,15 @@ def _quietest(samples: Samples, start: int, stop: int) -> int:
     return start + int(np.argmin(energy[FRAME:] - energy[:-FRAME])) + FRAME // 2
 
 
-def _trimmed(samples: Samples, pause_sec: float) -> tuple[int, Samples]:
-    """Where speech begins, at most 10 ms before it is audible, and from there speech and pause."""
-    audible = np.flatnonzero(np.abs(samples) > AUDIBLE)
+def _trimmed(samples: Samples, gain: float, pause_sec: float) -> tuple[int, Samples]:
+    """Where speech begins, at most 10 ms before it is audible, and from there speech and pause.
+
+    A voice made softer or louder by a gain is cut where it would have been without.
+    """
+    audible = np.flatnonzero(np.abs(samples) > AUDIBLE * gain)
     if not len(audible):
         return 0, np.zeros(0, np.float32)
-    faint = np.flatnonzero(np.abs(samples) > FAINT)
+    faint = np.flatnonzero(np.abs(samples) > FAINT * gain)
     start = int(max(faint[0], audible[0] - FRAME + FADE_IN))
     out = np.zeros(int(audible[-1]) + round(pause_sec * WIRE_RATE) - start, np.float32)
     speech = samples[start : start + len(out)]
