@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from models.cue import cue
 from models.types import Turn
 
 DEFAULT = "You are a kind and helpful AI assistant named Attune."
@@ -15,25 +14,31 @@ GREETING = (Turn("user", "Hi"), Turn("assistant", "Hello! How can I help you tod
 INSTRUCTIONS = 500
 DIALOGUE = 1000
 TURN = 700
-CUE = 60
 TEMPLATE = 5  # around each turn
 # Old turns go in blocks, so that what is left keeps its beginning, and the model its cache of
 # that, for several turns in a row.
 BLOCK = 300
 
 
-def messages(instructions: str, dialogue: Sequence[Turn]) -> list[Turn]:
+def messages(
+    instructions: str, dialogue: Sequence[Turn], guidance: str | None = SPOKEN, note: str = ""
+) -> list[Turn]:
     """The system's turn and as much of the dialogue as fits, the fixed part first.
+
+    Without guidance the model is told nothing but what the client wrote.
 
     Users who paused and went on have said one thing: their turns are joined. Empty turns are
     dropped, and the oldest when there are too many. Beyond their bounds, instructions lose their
-    end and a turn its beginning. How the last was said is remarked at its very end: up to there
-    the prompt is what the model may have read while it was being said.
+    end and a turn its beginning. A note on the last stands at its very end: up to there the
+    prompt is what the model may have read while it was being said.
     """
     own = instructions.strip()
     own = own[: _length(own, INSTRUCTIONS)]
-    system = Turn("system", f"{own or DEFAULT} {SPOKEN}")
-    return [system, *(() if own else GREETING), *_remarked(_recent(_merged(dialogue)))]
+    turns = _remarked(_recent(_merged(dialogue)), note)
+    if guidance is None:
+        return [Turn("system", own), *turns] if own else turns
+    system = Turn("system", f"{own or DEFAULT} {guidance}")
+    return [system, *(() if own else GREETING), *turns]
 
 
 def _merged(dialogue: Iterable[Turn]) -> list[Turn]:
@@ -42,18 +47,17 @@ def _merged(dialogue: Iterable[Turn]) -> list[Turn]:
         text = " ".join(turn.text.split())
         if text and turns and turns[-1].role == turn.role == "user":
             percept = turn.percept or turns[-1].percept
-            turns[-1] = Turn("user", f"{turns[-1].text} {text}", percept)
+            turns[-1] = Turn("user", f"{turns[-1].text} {text}", percept, turn.audio)
         elif text:
-            turns.append(Turn(turn.role, text, turn.percept))
+            turns.append(replace(turn, text=text))
     return [replace(turn, text=turn.text[-_length(turn.text, TURN) :]) for turn in turns]
 
 
-def _remarked(turns: Sequence[Turn]) -> list[Turn]:
-    """The turns as plain text, with a remark on how the last was said if the user said it."""
-    plain = [Turn(turn.role, turn.text) for turn in turns]
-    if turns and turns[-1].role == "user" and turns[-1].percept:
-        remark = cue(turns[-1].percept)
-        plain[-1] = Turn("user", f"{turns[-1].text} {remark}".rstrip())
+def _remarked(turns: Sequence[Turn], note: str) -> list[Turn]:
+    """The turns without their percepts, and the note behind the last if the user said it."""
+    plain = [replace(turn, percept=None) for turn in turns]
+    if note and turns and turns[-1].role == "user":
+        plain[-1] = replace(plain[-1], text=f"{turns[-1].text} {note}")
     return plain
 
 

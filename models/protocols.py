@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from models.percept import Percept
+from models.style import Style
+from models.thinking.plan import ReplyPlan
 from models.types import AudioChunk, Samples, SpokenChunk, Turn
 
 
@@ -55,15 +57,40 @@ class Perceiver(Protocol):
 # Streaming verbs are plain `def`: an async generator function *returns* its
 # generator, it is not a coroutine that returns one.
 class Responder(Protocol):
-    """The reply's text, a token or so at a time. Closing the stream stops the model."""
+    """The reply's text, a token or so at a time. Closing the stream stops the model.
+
+    A dialogue that ends with the assistant is one whose reply has begun: the stream goes on from
+    there, without repeating it.
+    """
 
     def respond(self, dialogue: Sequence[Turn], max_tokens: int) -> AsyncGenerator[str, None]: ...
 
 
-class Speaker(Protocol):
-    """The sound of one clause, opening without silence; speed 1.0 is the voice's own."""
+class Thinker(Protocol):
+    """From words and percepts to a plan of the reply, and from the plan to its words."""
 
-    def speak(self, clause: str, speed: float) -> AsyncGenerator[SpokenChunk, None]: ...
+    async def think(self, dialogue: Sequence[Turn], responder: Responder) -> ReplyPlan: ...
+
+    def prompt(self, instructions: str, dialogue: Sequence[Turn]) -> list[Turn]:
+        """What the responder will be asked, as far as that is known before there is a plan."""
+        ...
+
+    def answer(
+        self,
+        plan: ReplyPlan,
+        instructions: str,
+        dialogue: Sequence[Turn],
+        responder: Responder,
+        max_tokens: int,
+    ) -> AsyncGenerator[str, None]:
+        """The reply's words after the plan's acknowledgement, a token or more at a time."""
+        ...
+
+
+class Speaker(Protocol):
+    """The sound of one clause, opening without silence, as nearly in the style as it can."""
+
+    def speak(self, clause: str, style: Style) -> AsyncGenerator[SpokenChunk, None]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +101,7 @@ class Models:
     turn_judge: TurnJudge
     transcriber: Transcriber
     perceiver: Perceiver
+    thinker: Thinker
     responder: Responder
     speaker: Speaker
     close: Callable[[], None]

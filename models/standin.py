@@ -11,6 +11,7 @@ import numpy as np
 from models.perceiver_off import unknown
 from models.percept import Percept, Prosody
 from models.protocols import Attention, VoiceActivity
+from models.style import Style
 from models.types import FRAME, WIRE_RATE, AudioChunk, Samples, SpokenChunk, Turn
 
 LOUD = 0.01  # RMS; -40 dBFS
@@ -113,9 +114,9 @@ class StandinSpeaker:
         self._word_sec = word_sec
         self._delay_sec = delay_sec
 
-    async def speak(self, clause: str, speed: float) -> AsyncGenerator[SpokenChunk, None]:
+    async def speak(self, clause: str, style: Style) -> AsyncGenerator[SpokenChunk, None]:
         await asyncio.sleep(self._delay_sec)
-        tone = AudioChunk(_tone(max(1, round(self._word_sec / speed * TONE))), WIRE_RATE)
+        tone = AudioChunk(_tone(max(1, round(self._word_sec / style.pace * TONE))), WIRE_RATE)
         words = clause.split()
         for word in words[:-1]:
             yield SpokenChunk(tone, word + " ")

@@ -42,6 +42,7 @@ class Turn:
     role: Role
     text: str
     percept: Percept | None = None  # how it was said, where that is known
+    audio: "AudioChunk | None" = None  # what was heard, for models with ears
 
 
 @dataclass(frozen=True, slots=True)

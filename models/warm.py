@@ -1,11 +1,16 @@
 """Using every model once, so that the first person to speak does not wait for caches to fill."""
 
+import logging
 from contextlib import aclosing
 
 import numpy as np
 
+from models.errors import BackendError
 from models.protocols import Models
+from models.style import PLAIN
 from models.types import EAR_RATE, FRAME, AudioChunk, Turn
+
+log = logging.getLogger(__name__)
 
 
 async def warm(models: Models) -> None:
@@ -14,9 +19,13 @@ async def warm(models: Models) -> None:
     await models.turn_judge.finished(AudioChunk(noise))
     await models.transcriber.transcribe(AudioChunk(noise))
     await models.perceiver.attend().perceive(AudioChunk(noise), "Hello.")
-    async with aclosing(models.responder.respond([Turn("user", "Hello.")], 4)) as tokens:
-        async for _ in tokens:
-            pass
-    async with aclosing(models.speaker.speak("Hello there.", 1.0)) as chunks:
+    hello = Turn("user", "Hello.", audio=AudioChunk(noise))
+    try:
+        async with aclosing(models.responder.respond([hello], 4)) as tokens:
+            async for _ in tokens:
+                pass
+    except BackendError as error:  # one that is served elsewhere may still be on its way
+        log.warning("the reply model is not ready: %s", error)
+    async with aclosing(models.speaker.speak("Hello there.", PLAIN)) as chunks:
         async for _ in chunks:
             pass

@@ -273,6 +273,10 @@ def report(call: Call, ended: float, console: Console, verbose: bool = False) ->
             console.print(f"[dim]after {percept['seconds']:4.1f} s[/]", escape(sounded(percept)))
         if told["final"] and verbose:
             console.print(escape(json.dumps(percept, ensure_ascii=False)), soft_wrap=True)
+    for told in call.of("attune.style"):
+        console.print("[bold]plan[/]       ", escape(told["plan"]["line"]))
+        if verbose:
+            console.print(escape(json.dumps(told["plan"], ensure_ascii=False)), soft_wrap=True)
     replies = [event["transcript"] for event in call.of("response.output_audio_transcript.done")]
     console.print("[bold]reply[/]      ", escape(" ".join(replies)) or "(no reply)")
     heard = call.first_audible(ended)

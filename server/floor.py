@@ -52,6 +52,7 @@ class Utterance:
     trace: Trace = field(default_factory=Trace)
     doubt: Doubt | None = None  # it sounds over our reply, and may be no interruption
     final: Text | None = None  # the words up to the present pause
+    sound: AudioChunk | None = None  # and what they were heard in
     finished: float | None = None  # the judge's word on the present pause
     listening: Task | None = None
     judging: Task | None = None
@@ -185,6 +186,7 @@ class Floor:
         found: Text | None = None
         if final:
             found = utterance.final = self._transcripts.expect(utterance.item_id)
+            utterance.sound = AudioChunk(audio, EAR_RATE)
             utterance.impression.conclude(audio, utterance.listened, found, utterance.trace)
 
         async def listen() -> None:
@@ -336,7 +338,7 @@ class Floor:
                 return None  # noise: there is nothing to answer
             percept = await self._percepts.in_time(finding) if finding else None
             before = self._room.conversation.turns(without=utterance.item_id)
-            return [*before, Turn("user", text, percept)]
+            return [*before, Turn("user", text, percept, utterance.sound)]
 
         self._replies.think(dialogue, utterance.trace)
 

@@ -5,8 +5,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from models.audio import decode_pcm16
 from models.percept import Percept
-from models.types import Turn
+from models.types import WIRE_RATE, AudioChunk, Turn
 from server import ids
 from server.client_events import NewItem, decode_audio
 from server.errors import ClientError
@@ -14,6 +15,8 @@ from server.playout import Playout
 
 MAX_ITEMS = 1_000
 MAX_AUDIO_BYTES = 32 * 1024 * 1024  # over all items; the oldest items lose their sound first
+
+TURNS_HEARD = 3  # of the user's last ones a model with ears may hear
 
 Status = Literal["in_progress", "completed", "incomplete"]
 
@@ -66,10 +69,12 @@ class Item:
             part["audio"] = b64encode(self.audio).decode()
         return [part]
 
-    def turn(self) -> Turn | None:
+    def turn(self, *, with_audio: bool = False) -> Turn | None:
         """How the reply model reads this item; None for what it cannot read."""
+        heard = with_audio and self.role == "user" and self.audio
+        sound = AudioChunk(decode_pcm16(self.audio), WIRE_RATE) if heard else None
         if self.kind == "message" and self.role and self.text.strip():
-            return Turn(self.role, self.text.strip(), self.percept)
+            return Turn(self.role, self.text.strip(), self.percept, sound)
         if self.kind == "function_call_output":
             return Turn("system", f"Result of a tool: {self.fields['output']}")
         return None
@@ -220,5 +225,6 @@ class Conversation:
 
 
 def turns(items: Sequence[Item]) -> list[Turn]:
-    """The dialogue as the reply model reads it."""
-    return [turn for item in items if (turn := item.turn())]
+    """The dialogue as the reply model reads it; the user's last turns with their sound."""
+    spoken = [item.id for item in items if item.role == "user" and item.audio][-TURNS_HEARD:]
+    return [turn for item in items if (turn := item.turn(with_audio=item.id in spoken))]

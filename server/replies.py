@@ -11,7 +11,6 @@ from struct import pack
 
 from models.audio import encode_pcm16
 from models.errors import BackendError
-from models.prompt import messages
 from models.types import WIRE_RATE, Samples, Turn
 from server.clock import Task
 from server.errors import server_error
@@ -101,9 +100,10 @@ class Replies:
             self._reading = self._room.spawn(self._read(turns))
 
     async def _read(self, turns: list[Turn]) -> None:
-        prompt = messages(self._room.config.instructions, turns)
+        models = self._room.models
+        prompt = models.thinker.prompt(self._room.config.instructions, turns)
         try:
-            async with aclosing(self._room.models.responder.respond(prompt, 1)) as tokens:
+            async with aclosing(models.responder.respond(prompt, 1)) as tokens:
                 async for _ in tokens:
                     pass
         except BackendError as error:  # the reply itself will tell, if it fails as well
@@ -179,6 +179,7 @@ class Replies:
             log.error("reply failed: %s", where(error))
             await reply.gate.wait()
             await reply.announce()
+            await reply.apologise()
             await reply.tell_end("failed", error=str(error))
             await self._room.tell(event("error", error=server_error(str(error), "model_error")))
             await reply.playout.finish()

@@ -2,15 +2,20 @@
 
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import aclosing
-from dataclasses import dataclass
+from contextlib import aclosing, suppress
+from dataclasses import dataclass, replace
 from typing import Any
+
+import numpy as np
 
 from models.ahead import ahead
 from models.clauses import clauses
-from models.prompt import messages
+from models.errors import BackendError
 from models.protocols import Models
-from models.types import WIRE_RATE, SpokenChunk, Turn
+from models.style import Style
+from models.styles import styled
+from models.thinking.plan import ReplyPlan
+from models.types import WIRE_RATE, AudioChunk, SpokenChunk, Turn
 from server import ids
 from server.clock import Clock, Gate
 from server.items import Conversation, Item
@@ -21,6 +26,8 @@ from server.trace import Trace
 
 DEFAULT_MAX_TOKENS = 160  # of a spoken reply: about half a minute
 AHEAD = 4  # chunks synthesised before they are needed
+LETTERS = 4  # to a token, about, in pieces of several words
+APOLOGY = "I'm sorry, I lost my thread just now. Could you say that again?"
 
 AUDIO_TOKEN_SEC_IN, AUDIO_TOKEN_SEC_OUT = 0.1, 0.05  # the protocol's way to count sound in tokens
 
@@ -72,6 +79,7 @@ class Reply:
             ids.new("item"), "message", "assistant", "in_progress", spoken=options.speaks
         )
         self.item.playout = playout if options.speaks else None
+        self.plan: ReplyPlan | None = None
         self._models = models
         self._tell = tell
         self._conversation = conversation if options.in_conversation else None
@@ -80,6 +88,7 @@ class Reply:
         self._tokens_in = 0
         self._audio_tokens_in = 0
         self._tokens_out = 0
+        self._cut = False  # there was more to say than it might
         self._written = ""
         self._closing: deque[Event] = deque()  # what is still to be told of its end
 
@@ -98,56 +107,89 @@ class Reply:
         turns = await dialogue()
         if turns is None:
             return False
-        prompt = messages(self.options.instructions, turns)
-        self._tokens_in = sum(len(turn.text) // 4 + 4 for turn in prompt)
+        thinker, responder = self._models.thinker, self._models.responder
+        asked = thinker.prompt(self.options.instructions, turns)
+        self._tokens_in = sum(len(turn.text) // LETTERS + 4 for turn in asked)
+        self.plan = plan = await thinker.think(turns, responder)
+        self.trace.mark("planned")
+        self._tokens_out = -(-len(plan.acknowledgement) // LETTERS)
         limit = self.options.max_tokens or DEFAULT_MAX_TOKENS
         async with (
-            aclosing(self._models.responder.respond(prompt, limit)) as tokens,
-            aclosing(self._count(tokens)) as counted,
+            aclosing(
+                thinker.answer(plan, self.options.instructions, turns, responder, limit)
+            ) as tokens,
+            aclosing(self._counted(tokens, limit)) as counted,
         ):
             if self.options.speaks:
-                await self._speak(counted)
+                await self._speak(self._speech(plan, counted))
             else:
-                await self._write(counted)
-        cut = self._tokens_out >= limit
-        await self.tell_end(
-            "incomplete" if cut else "completed", "max_output_tokens" if cut else ""
-        )
+                await self._write(plan, counted)
+        reason = "max_output_tokens" if self._cut else ""
+        await self.tell_end("incomplete" if self._cut else "completed", reason)
         await self.playout.finish()
         return True
 
-    async def _speak(self, tokens: AsyncGenerator[str, None]) -> None:
-        async with ahead(self._speech(tokens), AHEAD) as chunks:
+    async def apologise(self) -> None:
+        """Say aloud that it failed, if the voice still can: silence would leave people waiting."""
+        if not self.options.speaks or self.ended:
+            return
+        with suppress(BackendError):  # then it is the voice that failed, and words must do
+            await self._speak(self._said(APOLOGY, styled("apologetic")))
+
+    async def _speak(self, speech: AsyncGenerator[SpokenChunk, None]) -> None:
+        async with ahead(speech, AHEAD) as chunks:
             await self._announce()
             async for chunk in chunks:
                 await self._announce_item()
                 self._written += chunk.text
-                await self.tell_part("output_audio_transcript.delta", delta=chunk.text)
+                if chunk.text:
+                    await self.tell_part("output_audio_transcript.delta", delta=chunk.text)
                 await self.playout.play(chunk)
 
-    async def _speech(self, tokens: AsyncGenerator[str, None]) -> AsyncGenerator[SpokenChunk, None]:
-        async with aclosing(clauses(tokens)) as said:
+    async def _speech(
+        self, plan: ReplyPlan, tokens: AsyncGenerator[str, None]
+    ) -> AsyncGenerator[SpokenChunk, None]:
+        if plan.style.onset:
+            silence = np.zeros(round(plan.style.onset * WIRE_RATE), np.float32)
+            yield SpokenChunk(AudioChunk(silence, WIRE_RATE), "")
+        # The opening is known at once, and spoken while the model finds out how to go on.
+        async with aclosing(_opened(plan.acknowledgement, clauses(tokens))) as said:
             async for clause in said:
-                self.trace.mark("first_clause")
-                async with aclosing(
-                    self._models.speaker.speak(clause, self.options.speed)
-                ) as chunks:
+                async with aclosing(self._said(clause, plan.style)) as chunks:
                     async for chunk in chunks:
-                        self.trace.mark("first_audio")
                         yield chunk
 
-    async def _write(self, tokens: AsyncGenerator[str, None]) -> None:
-        await self._announce()
-        async for token in tokens:
-            await self._announce_item()
-            self._written += token
-            await self.tell_part("output_text.delta", delta=token)
+    async def _said(self, clause: str, style: Style) -> AsyncGenerator[SpokenChunk, None]:
+        self.trace.mark("first_clause")
+        paced = replace(style, pace=style.pace * self.options.speed)
+        async with aclosing(self._models.speaker.speak(clause, paced)) as chunks:
+            async for chunk in chunks:
+                self.trace.mark("first_audio")
+                yield chunk
 
-    async def _count(self, tokens: AsyncGenerator[str, None]) -> AsyncGenerator[str, None]:
+    async def _write(self, plan: ReplyPlan, tokens: AsyncGenerator[str, None]) -> None:
+        await self._announce()
+        async with aclosing(_opened(plan.acknowledgement, tokens)) as said:
+            async for token in said:
+                await self._announce_item()
+                self._written += token
+                await self.tell_part("output_text.delta", delta=token)
+
+    async def _counted(
+        self, tokens: AsyncGenerator[str, None], limit: int
+    ) -> AsyncGenerator[str, None]:
+        """The tokens until there are enough; a piece of several words counts for several."""
+        single = False
         async for token in tokens:
             self.trace.mark("first_token")
-            self._tokens_out += 1
+            if self._tokens_out >= limit:
+                self._cut = True
+                return
+            single = " " not in token.strip()
+            self._tokens_out += 1 if single else -(-len(token) // LETTERS)
             yield token
+        # A model that was stopped at the limit says no more; a whole sentence was not stopped.
+        self._cut = single and self._tokens_out >= limit
 
     async def _announce(self) -> None:
         await self.gate.wait()
@@ -164,6 +206,9 @@ class Reply:
         if self._item_announced:
             return
         self._item_announced = True
+        if self.plan:
+            about = {"response_id": self.id, "item_id": self.item.id}
+            await self._tell(event("attune.style", **about, plan=self.plan.to_json()))
         shown = self.item.payload()
         where = {"response_id": self.id, "output_index": 0}
         await self._tell(event("response.output_item.added", item=shown, **where))
@@ -298,3 +343,12 @@ class Reply:
                 "output_token_details": {"text_tokens": self._tokens_out, "audio_tokens": spoken},
             }
         }
+
+
+async def _opened(opening: str, following: AsyncGenerator[str, None]) -> AsyncGenerator[str, None]:
+    """The opening, where there is one, and what follows it."""
+    async with aclosing(following):
+        if opening:
+            yield f"{opening} "
+        async for piece in following:
+            yield piece

@@ -11,6 +11,7 @@ from models.errors import BackendError
 from models.perceiver_off import unknown
 from models.percept import Percept
 from models.standin import StandinSpeaker
+from models.style import Style
 from models.types import EAR_RATE, FRAME, AudioChunk, SpokenChunk, Turn
 
 SPEECH, HUM, COUGH = 0.3, 0.2, 0.1  # levels of the test's tones
@@ -66,9 +67,9 @@ class Mute:
     def __init__(self) -> None:
         self.may_speak = asyncio.Event()
 
-    async def speak(self, clause: str, speed: float) -> AsyncGenerator[SpokenChunk, None]:
+    async def speak(self, clause: str, style: Style) -> AsyncGenerator[SpokenChunk, None]:
         await self.may_speak.wait()
-        async for chunk in StandinSpeaker().speak(clause, speed):
+        async for chunk in StandinSpeaker().speak(clause, style):
             yield chunk
 
 

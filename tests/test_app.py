@@ -25,9 +25,11 @@ from models.standin import (
     StandinSpeaker,
     StandinTranscriber,
 )
+from models.style import Style
 from models.types import AudioChunk, Samples, SpokenChunk, Turn
 from models.worker import Worker
 from server.app import VERSION
+from server.reply import APOLOGY
 from tests.serving import serving, standins
 from tests.talker import HUSH, VOICE, Talker, play_until, talking
 
@@ -188,10 +190,10 @@ class Counting(StandinSpeaker):
         super().__init__()
         self.open = 0
 
-    async def speak(self, clause: str, speed: float) -> AsyncGenerator[SpokenChunk, None]:
+    async def speak(self, clause: str, style: Style) -> AsyncGenerator[SpokenChunk, None]:
         self.open += 1
         try:
-            async for chunk in super().speak(clause, speed):
+            async for chunk in super().speak(clause, style):
                 await asyncio.sleep(0)
                 yield chunk
         finally:
@@ -300,9 +302,9 @@ class Moody:
             if count == 6:  # a clause has been said by then
                 self._may_fail("responder, later")
 
-    async def speak(self, clause: str, speed: float) -> AsyncGenerator[SpokenChunk, None]:
+    async def speak(self, clause: str, style: Style) -> AsyncGenerator[SpokenChunk, None]:
         self._may_fail("speaker")
-        async for chunk in StandinSpeaker().speak(clause, speed):
+        async for chunk in StandinSpeaker().speak(clause, style):
             yield chunk
 
 
@@ -335,7 +337,13 @@ async def test_a_reply_that_fails_is_told_and_the_next_one_comes(role: str) -> N
         response = (await talker.until("response.done"))["response"]
         assert response["status"] == "failed"
         assert response["status_details"]["error"]["code"] == "model_error"
-        assert bool(talker.of("response.output_audio.delta")) == (role == "responder, later")
+        # The voice says so, too, unless it is the voice that failed.
+        said = "".join(
+            part["transcript"] for item in response["output"] for part in item["content"]
+        )
+        assert said.endswith(APOLOGY) == (role != "speaker")
+        assert said.startswith("I heard you,") == (role == "responder, later")
+        assert bool(talker.of("response.output_audio.delta")) == (role != "speaker")
         problem = (await talker.until("error"))["error"]
         assert (problem["code"], problem["message"]) == ("model_error", "It is out of order.")
         mood.failing = False

@@ -20,7 +20,7 @@ from tests.talker import HUSH, Event, Talker, play_until, sound, talking
 
 ATTUNED = "?attune=1"
 WORDS = "please tell me more"
-REMARK = "[The user sounds sad]"
+REMARK = "[The user sounds sad.]"
 DELTA = "response.output_audio.delta"
 
 

@@ -1,7 +1,9 @@
 """What the reply model is asked."""
 
-from models.prompt import BLOCK, CUE, DIALOGUE, SPOKEN, messages
-from models.types import Role, Turn
+import numpy as np
+
+from models.prompt import BLOCK, DIALOGUE, SPOKEN, messages
+from models.types import AudioChunk, Role, Turn
 from tests.fakes import known
 
 SAD = known(emotion={"sad": 0.9, "neutral": 0.1})
@@ -86,48 +88,32 @@ def test_endless_instructions_are_cut_but_the_spoken_style_kept() -> None:
     assert len(system.text) / 4 < DIALOGUE
 
 
-# ---- how it was said
+# ---- notes
 
 
-def test_how_the_last_turn_was_said_is_remarked_after_its_words() -> None:
-    assert messages("x", [Turn("user", "I am fine.", SAD)])[1:] == [
-        Turn("user", "I am fine. [The user sounds sad]")
+def test_a_note_stands_after_the_last_words() -> None:
+    assert messages("x", [Turn("user", "I am fine.", SAD)], note="[Sad]")[1:] == [
+        Turn("user", "I am fine. [Sad]")
     ]
 
 
-def test_what_the_model_may_have_read_ahead_comes_before_the_remark() -> None:
-    plain, remarked = (messages("", [Turn("user", LONG, how)])[-1].text for how in (None, SAD))
-    assert remarked.startswith(plain)
-    assert remarked != plain
+def test_what_the_model_may_have_read_ahead_comes_before_the_note() -> None:
+    plain, noted = (messages("", [Turn("user", LONG)], note=n)[-1].text for n in ("", "[Sad]"))
+    assert noted == f"{plain} [Sad]"
 
 
-def test_how_earlier_turns_were_said_is_not_remarked() -> None:
-    turns = [Turn("user", "Well.", SAD), Turn("assistant", "Yes?"), Turn("user", "Nothing.")]
-    assert messages("x", turns)[1:] == [Turn(turn.role, turn.text) for turn in turns]
-    assert messages("x", turns[:2])[1:] == [Turn("user", "Well."), Turn("assistant", "Yes?")]
+def test_a_note_is_only_for_what_a_user_said_last() -> None:
+    turns = [Turn("user", "Well.", SAD), Turn("assistant", "Yes?")]
+    assert messages("x", turns, note="[Sad]")[1:] == [Turn("user", "Well."), turns[1]]
 
 
-def test_nothing_is_remarked_where_nothing_stands_out() -> None:
-    neutral = known(emotion={"neutral": 0.9, "sad": 0.1})
-    assert messages("x", [Turn("user", "Hello.", neutral)])[1:] == [Turn("user", "Hello.")]
+def test_without_guidance_a_model_reads_nothing_of_ours() -> None:
+    turns = [Turn("user", "Hello.")]
+    assert messages("", turns, None) == turns
+    assert messages("Be brief.", turns, None) == [Turn("system", "Be brief."), *turns]
 
 
-def test_of_one_thing_said_in_two_parts_the_last_known_voice_counts() -> None:
-    happy = known(emotion={"happy": 0.9})
-    for parts in ([None, happy], [SAD, happy], [happy, None]):
-        turns = [Turn("user", "So.", how) for how in parts]
-        assert messages("x", turns)[-1] == Turn("user", "So. So. [The user sounds happy]")
-
-
-def test_the_remark_stays_within_its_bound_after_the_longest_turn() -> None:
-    everything = known(
-        emotion={"disgust": 0.9},
-        physiological={"breath": 0.9},
-        events={"throat": 0.9},
-        volume={"whisper": 0.9},
-        environment={"thunderstorm": 0.9},
-    )
-    plain, remarked = (
-        messages("x", [Turn("user", LONG * 100, how)])[-1].text for how in (None, everything)
-    )
-    assert 0 < len(remarked) - len(plain) <= 2 * CUE, "of about four letters a token"
+def test_what_was_heard_goes_along_for_models_with_ears() -> None:
+    first, second = (AudioChunk(np.zeros(n, np.float32)) for n in (1, 2))
+    turns = [Turn("user", "I was", audio=first), Turn("user", "thinking.", audio=second)]
+    assert messages("x", turns)[-1].audio is second

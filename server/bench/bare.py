@@ -9,6 +9,7 @@ from models.audio import resample
 from models.clauses import clauses
 from models.prompt import messages
 from models.protocols import Models
+from models.style import PLAIN
 from models.types import EAR_RATE, WIRE_RATE, AudioChunk, Turn
 from server.bench.sounds import Sound
 
@@ -43,7 +44,7 @@ async def bare(models: Models, sound: Sound, before: Sequence[Turn]) -> Bare:
     ):
         clause = await anext(said, "")
     reply = time.perf_counter()
-    async with aclosing(models.speaker.speak(clause, 1.0)) as chunks:
+    async with aclosing(models.speaker.speak(clause, PLAIN)) as chunks:
         async for _ in chunks:
             break
     voice = time.perf_counter()

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 from models.protocols import Speaker
+from models.style import Style
 from models.types import WIRE_RATE, AudioChunk, Samples
 from server.client import VOICE_FRAME, read_speech, voice_span, voiced_frames
 from server.config import ROOT
@@ -85,7 +86,9 @@ async def synthesised(speaker: Speaker) -> list[Sound]:
 
 
 async def voiced(speaker: Speaker, text: str, speed: float = 1.0) -> Samples:
-    spoken = AudioChunk.join([chunk.audio async for chunk in speaker.speak(text, speed)])
+    spoken = AudioChunk.join(
+        [chunk.audio async for chunk in speaker.speak(text, Style(pace=speed))]
+    )
     return spoken.samples
 
 

@@ -1,0 +1,79 @@
+"""What a reply model says that nobody should hear: refusals, talk of being a program, loops."""
+
+import re
+from collections.abc import AsyncGenerator, AsyncIterable
+
+REPEATS = 3  # times a run of words may come before it is a loop
+LONGEST_RUN = 12  # words
+
+_REFUSES = re.compile(
+    r"\b(?:as an? (?:ai|artificial|language|digital|virtual)|language model|chat ?bot|"
+    r"i(?:'m| am) (?:unable|not able) to|not equipped to|(?:any|the) misunderstanding|"
+    r"i (?:can't|cannot|can not) (?:assist|help|provide|answer|offer|give|recommend)|"
+    r"i don't have (?:the ability|access|any information)|knowledge cutoff|"
+    r"i(?: was| am|'m) (?:\w+ )?(?:trained|programmed|designed))\b",
+    re.IGNORECASE,
+)
+# A small model talks as if it had a body, an office, a shop or a screen.
+_PRETENDS = re.compile(
+    r"\b(?:my (?:office|shop|store|house|website|wife|husband|kids|children|boss|team|company|"
+    r"dog|cat|mom|dad|mother|father|friend|friends|age|name is)|for me\b|search box|type \"|"
+    r"click|(?:take|give|show|send|bring|buy|lend) you a|let's meet|"
+    r"i'll (?:come|drive|call|bring)|(?:we|i) (?:could|can|should) (?:take a walk|meet|go|visit)|"
+    r"to my|with my|i used to|when i was|i'll be (?:right|over)|"
+    r"(?:i'm|i am) (?:just )?going to (?:call|come|send|bring)|"
+    r"(?:i'm|i am) (?:not )?your (?:family|friend|doctor|mother|father|husband|wife)|"
+    r"your (?:age range|phone number|address|e-?mail|password|(?:full |\w+'s )?name|credit card|"
+    r"business\?))",
+    re.IGNORECASE,
+)
+_STALE = re.compile(
+    r"\b(?:how can i (?:help|assist)|(?:can|could|may) i (?:help|assist) you|"
+    r"(?:i|we) (?:can|could|will) help|you mean\b|made you think|"
+    r"happy to help|glad to help|here to (?:help|assist)|assist you|any (?:special )?requests|"
+    r"would you like to know more|know more about|how about you|something else|"
+    r"what brings you|what can i do for you|your situation|current situation|your take on)",
+    re.IGNORECASE,
+)
+_APOLOGISES = re.compile(r"\b(?:i'?m|i am|so) (?:so |very |really |truly )?sorry\b", re.IGNORECASE)
+
+
+def refuses(text: str) -> bool:
+    return bool(_REFUSES.search(text))
+
+
+def pretends(text: str) -> bool:
+    """Whether it claims what a voice on a line cannot have or do, or asks what is none of ours."""
+    return bool(_PRETENDS.search(text))
+
+
+def stale(text: str) -> bool:
+    """Whether it is a phrase of the trade, that would fit any words at all."""
+    return bool(_STALE.search(text))
+
+
+def apologises(text: str) -> bool:
+    return bool(_APOLOGISES.search(text))
+
+
+async def unlooped(tokens: AsyncIterable[str]) -> AsyncGenerator[str, None]:
+    """The tokens up to where they begin to go in circles."""
+    text = ""
+    async for token in tokens:
+        text += token
+        if token.strip() and circles(text):
+            return
+        yield token
+
+
+def circles(text: str) -> bool:
+    """Whether the last words have been said several times in a row."""
+    words = re.findall(r"[\w']+", text.lower())
+    for size in range(1, LONGEST_RUN + 1):
+        needed = REPEATS + 2 if size == 1 else REPEATS  # "no, no, no, no" is still said
+        if len(words) < size * needed:
+            continue
+        run = words[-size:]
+        if all(words[-size * (n + 1) : len(words) - size * n] == run for n in range(needed)):
+            return True
+    return False
