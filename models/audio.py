@@ -1,5 +1,8 @@
 """Sound at the border: wire formats to float32 and back, and sample rates."""
 
+import wave
+from io import BytesIO
+
 import numpy as np
 import soxr
 from numpy.typing import NDArray
@@ -111,3 +114,14 @@ def _decoded(levels: _Levels, *, positive: int, negative: int) -> Samples:
 
 _MULAW_DECODED = _decoded(_MULAW_LEVELS, positive=0xFF, negative=0x7F)
 _ALAW_DECODED = _decoded(_ALAW_LEVELS, positive=0xD5, negative=0x55)
+
+
+def wav(samples: Samples, rate: int) -> bytes:
+    """A whole WAV file, PCM16, mono."""
+    file = BytesIO()
+    with wave.open(file, "wb") as out:
+        out.setnchannels(1)
+        out.setsampwidth(2)
+        out.setframerate(rate)
+        out.writeframes(encode_pcm16(samples))
+    return file.getvalue()

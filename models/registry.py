@@ -24,19 +24,30 @@ BACKENDS: Mapping[str, Mapping[str, str]] = {
     },
     "transcriber": {
         "moonshine": "models.asr_moonshine:Moonshine",
+        "openai": "models.asr_openai:OpenAITranscriber",
+        "whisper": "models.asr_whisper:Whisper",
         "standin": "models.standin:StandinTranscriber",
     },
     "perceiver": {
         "attune": "models.perception.perceiver:AttunePerceiver",
+        "attune+emotion2vec": "models.perception.emotion2vec:joined",
+        "attune+hf": "models.perception.hf_emotion:joined",
         "off": "models.perceiver_off:Off",
         "standin": "models.standin:StandinPerceiver",
     },
+    "thinker": {
+        "dual": "models.thinking.dual:DualThinker",
+        "plain": "models.thinking.plain:PlainThinker",
+    },
     "responder": {
         "llamacpp": "models.responder_llamacpp:LlamaCpp",
+        "vllm": "models.responder_vllm:VllmResponder",
         "standin": "models.standin:StandinResponder",
     },
     "speaker": {
         "hibari": "models.speaker_hibari:Hibari",
+        "openai": "models.speaker_openai:OpenAISpeaker",
+        "kokoro": "models.speaker_kokoro:Kokoro",
         "standin": "models.standin:StandinSpeaker",
     },
 }

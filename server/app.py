@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from functools import partial
 from urllib.parse import urlsplit
 
 from fastapi import FastAPI, WebSocket
@@ -12,7 +13,7 @@ from starlette.datastructures import Headers
 from starlette.websockets import WebSocketState
 
 from models.protocols import Models
-from server import ids
+from server import audio_api, ids
 from server.clock import SampleClock, WallClock
 from server.commands import handle
 from server.config import Config
@@ -57,6 +58,7 @@ def create(models: Models, config: Config) -> FastAPI:
         house.ready = False
 
     app = FastAPI(title="Attune", version=VERSION, lifespan=lifespan)
+    app.include_router(audio_api.router(models, partial(may_connect, config=config)))
 
     @app.get("/health")
     async def health() -> JSONResponse:

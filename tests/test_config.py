@@ -151,7 +151,7 @@ def start(*flags: str) -> tuple[int, str, str]:
         ({}, "port = ", [], "attune.toml is not valid TOML"),
         ({}, "", ["--config", "absent.toml"], "absent.toml: No such file"),
         ({}, "", ["--config", "."], ".: Is a directory"),
-        ({}, "", ["--models", "x"], "unknown profile 'x'; choose one of: embedded, standin"),
+        ({}, "", ["--models", "x"], "unknown profile 'x'; choose one of: embedded, gpu, standin"),
         ({}, "[models.speaker]\nbackend = 'x'", [], "unknown speaker backend 'x'; choose one of"),
         ({}, "[models.nose]\nbackend = 'x'", [], "unknown role 'nose'; choose one of"),
         ({}, "[models.speaker]", [], "models.speaker.backend"),

@@ -13,6 +13,7 @@ import soundfile
 from models import registry
 from models.audio import resample
 from models.protocols import Models
+from models.style import PLAIN
 from models.types import EAR_RATE, WIRE_RATE, AudioChunk, Samples
 from server.config import PROFILES
 from tests.serving import serving
@@ -53,7 +54,7 @@ def recording(name: str) -> tuple[Samples, str]:
 
 async def spoken(models: Models, text: str) -> Samples:
     """The embedded voice, as another person's."""
-    chunks = [chunk.audio async for chunk in models.speaker.speak(text, 1.0)]
+    chunks = [chunk.audio async for chunk in models.speaker.speak(text, PLAIN)]
     return AudioChunk.join(chunks).samples
 
 

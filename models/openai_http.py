@@ -1,0 +1,80 @@
+"""A server with OpenAI's HTTP interface, and a sentence for every way it can fail us."""
+
+import ssl
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx2
+
+from models import peer
+from models.errors import BackendError
+
+CONNECT_SEC = 3.0
+
+
+class OpenAIServer:
+    """Where one role's requests go.
+
+    Each has a connection of its own: closing it is how the server is told to stop, and between
+    two turns a kept one would have been dropped as a rule.
+    """
+
+    def __init__(
+        self, role: str, name: str, url: str, api_key: str | None, timeout_sec: float
+    ) -> None:
+        """Connects to nothing yet.
+
+        Args:
+            role: for which it works.
+            name: by which a user knows it, as in "voice server".
+            url: up to and with the version, as in "http://localhost:8091/v1".
+            api_key: sent as the bearer's token, where the server asks for one.
+            timeout_sec: for the answer to begin, and between any two pieces of it.
+        """
+        self._role = role
+        self._name = name
+        self._url = url.rstrip("/")
+        address = peer.checked(role, name, self._url)
+        self._headers = peer.authorization(role, name, api_key)
+        self._timeout = httpx2.Timeout(timeout_sec, connect=CONNECT_SEC)
+        # Made once, and only where it is needed: it takes longer than a connection.
+        self._tls = ssl.create_default_context() if address.scheme == "https" else False
+
+    def failed(self, how: str) -> BackendError:
+        return BackendError(self._role, f"The {self._name} {how.rstrip('.')}.")
+
+    @asynccontextmanager
+    async def post(self, path: str, **content: Any) -> AsyncGenerator[httpx2.Response, None]:
+        """The answer, still to be read within; whatever goes wrong is a BackendError."""
+        try:
+            async with (
+                httpx2.AsyncClient(
+                    headers=self._headers,
+                    timeout=self._timeout,
+                    verify=self._tls,
+                    trust_env=False,  # a proxy for the web is no way to one's own server
+                ) as client,
+                client.stream("POST", self._url + path, **content) as answer,
+            ):
+                if not answer.is_success:
+                    raise self.failed(_refusal(answer.status_code, await answer.aread()))
+                yield answer
+        except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
+            raise self.failed(f"cannot be reached at {self._url}") from error
+        except httpx2.TimeoutException as error:
+            raise self.failed("did not answer in time") from error
+        except httpx2.HTTPError as error:
+            raise self.failed("broke off in the middle") from error
+
+
+def _refusal(status: int, body: bytes) -> str:
+    match status:
+        case 401 | 403:
+            return "did not accept our key"
+        case 429 | 503:
+            return "is busy; please try again soon"
+        case _ if 400 <= status < 500:
+            return f"refused: {peer.reason(body) or f'status {status}'}"
+        case _:
+            return f"failed with status {status}"

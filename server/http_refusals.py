@@ -1,0 +1,115 @@
+"""What goes wrong over HTTP, answered in OpenAI's form."""
+
+import logging
+import re
+from collections.abc import Callable, Coroutine, Generator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from fastapi import Request, Response
+from fastapi.responses import JSONResponse
+from fastapi.routing import APIRoute
+from pydantic import ValidationError
+from starlette.types import Receive, Scope, Send
+
+from models.errors import BackendError
+from server.private_log import where
+
+log = logging.getLogger(__name__)
+
+# Where a model is served is for the log alone. A word before it goes too: "at http://...".
+_ADDRESS = re.compile(
+    r"""(?:\s+(?:at|from|to|on|of|by|with|for|is))?\s*['"(<]*
+    (\b[a-z][a-z+.-]*://[^\s'"<>),]*[^\s'"<>),.;:!?]|\b(?:\d{1,3}\.){3}\d{1,3}\b(?::\d+)?
+     |\b[\w.-]+:\d{2,5}\b)['")>]*""",
+    re.IGNORECASE | re.VERBOSE,
+)
+
+
+def addresses(error: BaseException) -> str:
+    """For the log, what a client is not told of a model's failure."""
+    found = _ADDRESS.findall(str(error)) if isinstance(error, BackendError) else []
+    return f" ({', '.join(found)})" if found else ""
+
+
+class Refusal(Exception):
+    """An answer other than the one asked for."""
+
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        code: str | None = None,
+        param: str | None = None,
+        kind: str = "invalid_request_error",
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.error = {"message": message, "type": kind, "param": param, "code": code}
+
+    def answer(self, headers: Mapping[str, str] | None = None) -> JSONResponse:
+        return JSONResponse({"error": self.error}, self.status, headers)
+
+    @classmethod
+    def of(cls, error: Exception) -> "Refusal":
+        """Any error as something to answer; what is only ours to know is left out."""
+        match error:
+            case Refusal():
+                return error
+            case BackendError():
+                sentence = _ADDRESS.sub("", str(error)).strip()
+                return cls(503, sentence, "model_error", kind="server_error")
+            case ValidationError():
+                first = error.errors(include_url=False)[0]
+                param = ".".join(str(part) for part in first["loc"][:1]) or None
+                message = f"{param or 'The request'} will not do: {first['msg']}."
+                return cls(400, message, "invalid_value", param)
+            case _:
+                message = "Something went wrong on our side."
+                return cls(500, message, "internal_error", kind="server_error")
+
+
+class Route(APIRoute):
+    """A route that answers every failure, and every other method, with a Refusal."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+
+        async def answered(request: Request) -> Response:
+            try:
+                return await handle(request)
+            except Exception as error:
+                refusal = Refusal.of(error)
+                if refusal.status >= 500:
+                    path = request.url.path
+                    log.error("%s failed: %s%s", path, where(error), addresses(error))
+                return refusal.answer()
+
+        return answered
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        methods = self.methods or set()
+        if scope["method"] in methods:
+            await super().handle(scope, receive, send)
+            return
+        allowed = ", ".join(sorted(methods))
+        refusal = Refusal(405, f"Only {allowed} is answered here.", "method_not_allowed")
+        await refusal.answer({"Allow": allowed})(scope, receive, send)
+
+
+class Places:
+    """Room for so many at once; whoever comes when it is full is asked to come again."""
+
+    def __init__(self, count: int) -> None:
+        self._free = count
+
+    @contextmanager
+    def taken(self) -> Generator[None, None, None]:
+        if not self._free:
+            message = "Too many requests at once; please try again soon."
+            raise Refusal(429, message, "rate_limit_exceeded", kind="rate_limit_error")
+        self._free -= 1
+        try:
+            yield
+        finally:
+            self._free += 1
