@@ -230,7 +230,7 @@ def _dialogue(session: Session, params: ResponseParams) -> Dialogue:
 
     async def dialogue() -> list[Turn]:
         await session.transcripts.understood()
-        return turns(given)
+        return turns(given, with_audio=True)
 
     return dialogue
 

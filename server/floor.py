@@ -337,7 +337,7 @@ class Floor:
             if not text:
                 return None  # noise: there is nothing to answer
             percept = await self._percepts.in_time(finding) if finding else None
-            before = self._room.conversation.turns(without=utterance.item_id)
+            before = self._room.conversation.turns(without=utterance.item_id, with_audio=True)
             return [*before, Turn("user", text, percept, utterance.sound)]
 
         self._replies.think(dialogue, utterance.trace)

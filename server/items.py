@@ -206,8 +206,9 @@ class Conversation:
     def last_id(self) -> str | None:
         return self._items[-1].id if self._items else None
 
-    def turns(self, without: str | None = None) -> list[Turn]:
-        return turns([item for item in self._items if item.id != without])
+    def turns(self, without: str | None = None, *, with_audio: bool = False) -> list[Turn]:
+        """The dialogue as the reply model reads it; its sound only for whom it is to hear."""
+        return turns([item for item in self._items if item.id != without], with_audio=with_audio)
 
     def _index(self, item_id: str, code: str) -> int:
         for index, item in enumerate(self._items):
@@ -224,7 +225,8 @@ class Conversation:
             item.audio = b""
 
 
-def turns(items: Sequence[Item]) -> list[Turn]:
-    """The dialogue as the reply model reads it; the user's last turns with their sound."""
-    spoken = [item.id for item in items if item.role == "user" and item.audio][-TURNS_HEARD:]
+def turns(items: Sequence[Item], *, with_audio: bool) -> list[Turn]:
+    """The dialogue as the reply model reads it; the user's last turns with their sound if asked."""
+    heard = [item.id for item in items if item.role == "user" and item.audio] if with_audio else []
+    spoken = heard[-TURNS_HEARD:]
     return [turn for item in items if (turn := item.turn(with_audio=item.id in spoken))]

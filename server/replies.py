@@ -83,7 +83,7 @@ class Replies:
         async def dialogue() -> list[Turn]:
             await self._transcripts.understood()
             await self._percepts.catch_up()
-            return [*self._room.conversation.turns(), *more]
+            return [*self._room.conversation.turns(with_audio=True), *more]
 
         return dialogue
 

@@ -4,6 +4,7 @@ import re
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
@@ -54,7 +55,7 @@ class Words:
     """A sentence encoder in its own thread, with small fitted heads on top."""
 
     def __init__(self, fitted: Path = FITTED, encoder: "Encoder | None" = None) -> None:
-        self._encoder = encoder or Encoder()
+        self._encoder = encoder or shared_encoder()
         self._emotion = EmotionHead.load(fitted / "words-goemotions.npz")
         self._affect = AffectHead.load(fitted / "words-emobank.npz")
         self._worker = Worker("words")
@@ -110,6 +111,18 @@ class Encoder:
         (hidden,) = self._session.run(None, inputs | {"token_type_ids": np.zeros_like(shown)})
         summed = np.einsum("spv,sp->sv", hidden, mask.astype(np.float32))
         return cast(Rows, summed / mask.sum(axis=1, keepdims=True, dtype=np.float32))
+
+    def nearness(self, text: str, others: Sequence[str]) -> list[float]:
+        """How near in meaning each of the others is to the text: the cosine of their vectors."""
+        rows = self.encode([text, *others])
+        rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+        return [float(near) for near in np.einsum("sv,v->s", rows[1:], rows[0])]
+
+
+@cache
+def shared_encoder() -> Encoder:
+    """The one that all in this process may use, from any thread: it keeps nothing of a sentence."""
+    return Encoder()
 
 
 @dataclass(frozen=True, slots=True)

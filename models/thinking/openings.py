@@ -8,7 +8,7 @@ from typing import Any
 
 from models.percept import Conflict
 from models.perception.labels import DIMENSIONS
-from models.thinking.plan import Heard, Intent, Said, Strategy
+from models.thinking.plan import AT_ODDS, Heard, Intent, Said, Strategy
 
 Row = tuple[str, str]  # a table and a name in it
 
@@ -30,7 +30,6 @@ ASKING = frozenset({Intent.ASKS, Intent.REQUESTS})
 AGED = {Strategy.ADDRESS_CHILD: "child_asks", Strategy.ADDRESS_ELDER: "elder_asks"}
 LONGEST = 9  # words
 LATELY = 3  # replies in which a remark on the voice or the place is not made again
-STRONG = 0.6  # of a conflict, to be spoken to
 PLACE = frozenset(each.name for each in DIMENSIONS.values() if each.group == "environment")
 
 
@@ -82,7 +81,7 @@ def _situation(
     words = _of_words(said)
     feeling = next((name for name in FEELINGS if name in sure), "")
     bright = words in {"", "happy"}
-    if bright and conflict and conflict.strength >= STRONG and conflict.voice in LOW:
+    if bright and conflict and conflict.strength >= AT_ODDS and conflict.voice in LOW:
         return _unless(used, "say", "conflict")
     if words == "happy" and feeling in LOW:
         return "say", "conflict"

@@ -3,9 +3,7 @@
 import re
 from collections.abc import Sequence
 
-import numpy as np
-
-from models.perception.words import Encoder
+from models.perception.words import shared_encoder
 from models.thinking.guards import apologises, pretends, refuses, stale
 from models.thinking.plan import ReplyPlan, Strategy
 from models.worker import Worker
@@ -22,8 +20,8 @@ _ODD = re.compile(r"""\bI\b|(?<!tell )(?<!let )\bme\b|\bus\b|["“”]""")
 class Ranking:
     """A sentence encoder in its own thread, asked how near sentences are to each other."""
 
-    def __init__(self, encoder: Encoder | None = None) -> None:
-        self._encoder = encoder or Encoder()
+    def __init__(self) -> None:
+        self._encoder = shared_encoder()
         self._worker = Worker("ranking")
 
     async def best(
@@ -34,7 +32,7 @@ class Ranking:
         if not decent:
             return None
         matter = " ".join(words.split()[-40:])
-        nearness = await self._worker.run(lambda: self._nearness(matter, decent))
+        nearness = await self._worker.run(lambda: self._encoder.nearness(matter, decent))
         asks = Strategy.QUESTION in plan.strategies
         scores = {
             one: near + FITS * (asks and one.endswith("?"))
@@ -45,11 +43,6 @@ class Ranking:
 
     def close(self) -> None:
         self._worker.close()
-
-    def _nearness(self, matter: str, sentences: Sequence[str]) -> list[float]:
-        rows = self._encoder.encode([matter, *sentences])
-        rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-        return [float(near) for near in np.einsum("sv,v->s", rows[1:], rows[0])]
 
 
 def acceptable(sentence: str, plan: ReplyPlan, recent: Sequence[str]) -> bool:

@@ -21,7 +21,7 @@ from rich.table import Table
 from models.perceiver_off import unknown
 from models.percept import Percept
 from models.perception.labels import DIMENSIONS
-from models.perception.words import Encoder
+from models.perception.words import Encoder, shared_encoder
 from models.protocols import Responder, Thinker
 from models.responder_llamacpp import LlamaCpp
 from models.thinking.dual import DualThinker
@@ -127,12 +127,7 @@ def _overlap(pairs: Sequence[tuple[str, str]]) -> dict[str, float]:
 
 
 def _nearness(encoder: Encoder, pairs: Sequence[tuple[str, str]]) -> float:
-    """How near in meaning two texts are, on average: the cosine of their vectors."""
-    near = []
-    for pair in pairs:
-        one, other = encoder.encode(pair)
-        near.append(np.dot(one, other) / (np.linalg.norm(one) * np.linalg.norm(other) + 1e-9))
-    return float(np.mean(near))
+    return float(np.mean([encoder.nearness(one, [other])[0] for one, other in pairs]))
 
 
 async def _compare(found: Sequence[Case]) -> tuple[list[Given], list[Given]]:
@@ -154,7 +149,7 @@ def main(
     """Show replies with and without thinking, side by side."""
     found = cases(sample=sample)
     before, after = asyncio.run(_compare(found))
-    encoder = Encoder()
+    encoder = shared_encoder()
     figures = {"before": counted(found, before, encoder), "after": counted(found, after, encoder)}
     console = Console(width=200)
     table = Table("said", "heard", "before", "after", "plan", show_lines=True)
