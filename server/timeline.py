@@ -44,6 +44,31 @@ class Timeline:
         self._owed += missing
         return missing
 
+    @property
+    def last_arrival(self) -> float:
+        """When audio last arrived."""
+        return self._last
+
+    @property
+    def owed(self) -> int:
+        """Samples of silence counted in for which audio may still come."""
+        return self._owed
+
+    def forgive(self, now: float) -> None:
+        """Nothing was held back: the silence was one, and what comes now is new."""
+        self._owed = 0
+        self._last = now
+        self._anchor = (now, self.position)
+
+    def late(self, now: float) -> int:
+        """How far the clock is behind where it should be, while a gap is being repaid."""
+        return max(0, self._due(now) - self.position) if self._owed else 0
+
+    def excuse(self, late: int) -> None:
+        """The clock is so far behind for good: the client's own runs slower than ours."""
+        then, position = self._anchor
+        self._anchor = (then, position - late)
+
     def now(self, now: float) -> int:
         """Where the clock stands between two arrivals."""
         return self.position + round(min(now - self._last, STALL_SEC) * WIRE_RATE)

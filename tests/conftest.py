@@ -1,11 +1,22 @@
-"""What holds for all tests: under CI=true, a browser or vLLM test may not be skipped."""
+"""What holds for all tests: recordings go to a folder that passes, and under CI=true a browser or
+vLLM test may not be skipped."""
 
 import os
 from collections.abc import Generator
+from pathlib import Path
 
 import pytest
 
 MUST_RUN = ("browser", "vllm")  # marks whose tools `make test-all` brings
+
+
+@pytest.fixture(scope="session", autouse=True)
+def passing_runs(tmp_path_factory: pytest.TempPathFactory) -> Generator[Path, None, None]:
+    """Where sessions are recorded by servers that were told nothing else, as processes, too."""
+    runs = tmp_path_factory.mktemp("runs")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ATTUNE_RECORDING__RUNS", str(runs))
+        yield runs
 
 
 def _refuse(report: pytest.TestReport | pytest.CollectReport) -> None:

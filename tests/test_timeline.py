@@ -66,3 +66,31 @@ def test_a_burst_longer_than_the_gap_moves_on() -> None:
     timeline.silence(1.0)
     assert timeline.arrived(3_000 * MS, 1.0) == 1_000 * MS
     assert timeline.position == 3_000 * MS
+
+
+def test_a_forgiven_gap_is_repaid_by_nothing() -> None:
+    timeline = Timeline(0.0)
+    timeline.silence(1.0)
+    assert timeline.owed == 1_000 * MS
+    timeline.forgive(1.0)
+    assert timeline.owed == 0
+    assert timeline.arrived(500 * MS, 1.0) == 0
+    assert timeline.position == 1_500 * MS
+
+
+def test_forgiving_counts_no_silence_twice() -> None:
+    timeline = Timeline(0.0)
+    timeline.silence(1.0)
+    timeline.forgive(1.05)
+    assert timeline.silence(1.1) == 0
+    assert timeline.silence(1.55) == 500 * MS
+
+
+def test_the_clock_is_behind_by_what_has_not_come_though_it_should() -> None:
+    timeline = Timeline(0.0)
+    timeline.silence(1.0)
+    timeline.arrived(40 * MS, 1.1)
+    assert timeline.late(1.1) == 60 * MS
+    timeline.excuse(60 * MS)
+    assert timeline.late(1.1) == 0
+    assert timeline.arrived(40 * MS, 1.1) == 40 * MS  # faster than real time: held back
