@@ -1,7 +1,7 @@
 # What a person does here. Nothing needs an activated environment; every target can be run again.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all check bench weights research-weights default-weights train vllm vllm-cpu chromium clean
+.PHONY: help run test test-all check bench retention weights research-weights default-weights train vllm vllm-cpu chromium clean
 
 PYTHON := $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
@@ -17,7 +17,7 @@ run: .venv/.installed  ## Talk to it: http://127.0.0.1:7860 (HOST and PORT chang
 
 test: .venv/.installed-dev  ## The tests that need nothing but Python
 	@$(BIN)/python -m models.weights
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -n 2 --dist loadfile
 
 # Each heavy tool is brought in only once a test asks for it. pytest leaves with 5 when the chosen
 # marks have no test yet.
@@ -35,6 +35,9 @@ check: .venv/.installed-dev  ## Lint, format and types
 bench: .venv/.installed-dev  ## Measure latency and load; prints JSON
 	@$(BIN)/python -m models.weights >&2
 	@$(BIN)/python -m server.bench
+
+retention: .venv/.installed  ## Delete recorded sessions older, or more, than the settings keep
+	@$(BIN)/python -m server.sessions.retention
 
 weights: .venv/.installed  ## List the embedded models' weights and fetch what is missing
 	@$(BIN)/python -m models.weights

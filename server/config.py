@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
 from pydantic_settings import (
     BaseSettings,
     InitSettingsSource,
@@ -40,6 +40,20 @@ class Perception(BaseModel):
     weights: str | None = Field(None, min_length=1)  # None: what the backend takes by itself
 
 
+class Recording(BaseModel):
+    """Where sessions are kept, once somebody consents, and for how long."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    enabled: bool = True
+    runs: str = Field(str(ROOT / "runs"), min_length=1)  # a folder, or any URL fsspec knows
+    spool: Path | None = None  # where they are recorded first if `runs` is remote
+    keep_days: float | None = Field(None, gt=0)  # older ones are deleted; None: never
+    keep_gb: float | None = Field(None, gt=0)  # the oldest beyond it are deleted; None: never
+    check_minutes: float = Field(60, gt=0)  # how often that is looked after
+    # Makes pseudonyms of names. None: one is made and kept beside the runs.
+    speaker_key: SecretStr | None = Field(None, min_length=16)
+
+
 def _listed(value: Any) -> Any:
     """A list as one writes it in an environment variable: with commas."""
     return [part.strip() for part in value.split(",")] if isinstance(value, str) else value
@@ -56,6 +70,8 @@ class Config(BaseSettings):
     profile: str = "embedded"
     models: dict[str, ModelChoice] = {}  # single roles that differ from the profile
     perception: Perception = Perception()
+    recording: Recording = Recording()
+    operator_token: SecretStr | None = Field(None, min_length=16)  # opens all recorded sessions
     clock: Literal["wall", "samples"] = "wall"
     seats: int = Field(64, ge=1)
     # Web pages that may connect beside our own, as https://example.org.
