@@ -11,15 +11,13 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from math import ceil
-from typing import Any, BinaryIO, Literal
+from typing import Any, BinaryIO
 
 import numpy as np
 from fastapi import APIRouter, Depends, FastAPI, Request, Response
-from fastapi.responses import JSONResponse, PlainTextResponse, StreamingResponse
-from pydantic import BaseModel, Field, model_validator
+from fastapi.responses import JSONResponse, PlainTextResponse
 from starlette.datastructures import FormData, Headers, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
-from starlette.types import Message, Receive, Scope, Send
 
 from models.clauses import clauses
 from models.errors import BackendError
@@ -28,54 +26,36 @@ from models.protocols import Models, Speaker
 from models.types import AudioChunk, Samples
 from models.worker import Worker
 from server import recordings
+from server.access import admitted
+from server.audio_shapes import (
+    SPOKEN,
+    WRITTEN,
+    Model,
+    ModelList,
+    Segment,
+    SpeechRequest,
+    Transcript,
+    TranscriptFormat,
+    TranscriptionRequest,
+    Usage,
+    VerboseTranscript,
+)
 from server.captions import Caption, srt, vtt
 from server.http_refusals import Places, Refusal, Route, addresses
+from server.http_streams import Streamed, limited, whole
+from server.openapi import BINARY, asks, failures
 from server.private_log import where
 from server.session_config import UNNAMED
-from server.speech_formats import MEDIA, Format, encoded
+from server.speech_formats import MEDIA, encoded
 
 log = logging.getLogger(__name__)
 
 SPEECHES, TRANSCRIPTIONS = 4, 2  # at once; conversations share the models with them
-STALL_SEC = 30  # a client that takes nothing for so long is given up
-MOST_TEXT = 4096  # characters to speak, as the official service has it
 MOST_JSON = 64 * 1024  # bytes
 MOST_UPLOAD = 25 * 1024 * 1024  # bytes, as the official service has it
-TranscriptFormat = Literal["json", "text", "verbose_json", "srt", "vtt"]
 PLAIN_FIELDS = ("model", "language", "response_format", "stream", "temperature", "prompt")
 MOST_FIELDS, MOST_FIELD = 40, 16 * 1024  # of a form; bytes
 ENGLISH = re.compile(r"en(?:[-_]\w+)*|english", re.IGNORECASE)
-
-
-class SpeechRequest(BaseModel):
-    """What is to be said. One voice and one model are here: any name means them."""
-
-    input: str = Field(max_length=MOST_TEXT)
-    model: str
-    voice: str | dict[str, Any]
-    instructions: str = Field("", max_length=MOST_TEXT)
-    response_format: Format = "mp3"
-    speed: float = Field(1.0, ge=0.25, le=4.0)
-    stream_format: Literal["audio", "sse"] = "audio"
-
-    @model_validator(mode="before")
-    @classmethod
-    def _null_is_default(cls, given: Any) -> Any:
-        if not isinstance(given, dict):
-            return given
-        return {name: value for name, value in given.items() if value is not None}
-
-
-class TranscriptionRequest(BaseModel):
-    """How the words are wanted. The prompt and the temperature have nothing to act on here."""
-
-    model: str
-    language: str = "en"
-    response_format: TranscriptFormat = "json"
-    stream: bool = False
-    temperature: float = Field(0.0, ge=0.0, le=1.0)
-    prompt: str = ""
-    timestamp_granularities: list[Literal["segment"]] = []
 
 
 def router(models: Models, admits: Callable[[Headers], bool]) -> APIRouter:
@@ -89,33 +69,36 @@ def router(models: Models, admits: Callable[[Headers], bool]) -> APIRouter:
         yield
         listener.close()
 
-    def admitted(request: Request) -> None:
-        if not admits(request.headers):
-            message = (
-                "This server answers its own pages, those in origins, and programs that send no "
-                "Origin; on loopback, call it localhost or 127.0.0.1."
-            )
-            raise Refusal(403, message, "origin_not_allowed")
-
     routes = APIRouter(
-        prefix="/v1", route_class=Route, dependencies=[Depends(admitted)], lifespan=lifespan
+        prefix="/v1",
+        route_class=Route,
+        dependencies=[Depends(admitted(admits))],
+        responses=failures(403),
+        lifespan=lifespan,
     )
 
     @routes.get("/models")
-    async def list_models() -> JSONResponse:
-        model = {"id": UNNAMED, "object": "model", "created": opened, "owned_by": UNNAMED}
-        return JSONResponse({"object": "list", "data": [model]})
+    async def list_models() -> ModelList:
+        return ModelList(data=[Model(id=UNNAMED, created=opened, owned_by=UNNAMED)])
 
-    @routes.post("/audio/speech")
+    @routes.post(
+        "/audio/speech",
+        response_class=Response,
+        responses={**SPOKEN, **failures(400, 413, 429, 503)},
+        openapi_extra=asks(SpeechRequest),
+    )
     async def speech(request: Request) -> Response:
-        body = b"".join([piece async for piece in _limited(request, MOST_JSON)])
-        wanted = SpeechRequest.model_validate_json(body)
+        wanted = SpeechRequest.model_validate_json(await whole(request, MOST_JSON))
         sound = encoded(_speech(wanted, models.speaker, speaking), wanted.response_format)
         if wanted.stream_format == "sse":
             return await _while_there(request, _events(_speech_events(sound)))
         return await _while_there(request, _begun(sound, MEDIA[wanted.response_format]))
 
-    @routes.post("/audio/transcriptions")
+    @routes.post(
+        "/audio/transcriptions",
+        responses={**WRITTEN, **failures(400, 413, 429, 503)},
+        openapi_extra=asks(TranscriptionRequest, "multipart/form-data", file=BINARY),
+    )
     async def transcriptions(request: Request) -> Response:
         form = await _form(request)
         try:
@@ -217,7 +200,7 @@ def _transcription(form: FormData) -> tuple[TranscriptionRequest, BinaryIO]:
         raise Refusal(400, "The form needs a file to listen to.", "missing_file", "file")
     fields = {name: value for name, value in form.multi_items() if name in PLAIN_FIELDS}
     marks = form.getlist("timestamp_granularities[]")
-    wanted = TranscriptionRequest.model_validate({**fields, "timestamp_granularities": marks})
+    wanted = TranscriptionRequest.model_validate({**fields, "timestamp_granularities[]": marks})
     if not ENGLISH.fullmatch(wanted.language):
         message = "This server hears English only."
         raise Refusal(400, message, "unsupported_language", "language")
@@ -229,7 +212,7 @@ def _transcription(form: FormData) -> tuple[TranscriptionRequest, BinaryIO]:
 
 def _transcript(form: TranscriptFormat, seconds: float, captions: Sequence[Caption]) -> Response:
     text = " ".join(caption.text for caption in captions)
-    usage = {"type": "duration", "seconds": ceil(seconds)}
+    usage = Usage(seconds=ceil(seconds))
     match form:
         case "text":
             return PlainTextResponse(text + "\n")
@@ -238,19 +221,20 @@ def _transcript(form: TranscriptFormat, seconds: float, captions: Sequence[Capti
         case "vtt":
             return PlainTextResponse(vtt(captions), media_type="text/vtt")
         case "json":
-            return JSONResponse({"text": text, "usage": usage})
+            return JSONResponse(Transcript(text=text, usage=usage).model_dump())
         case "verbose_json":
             segments = [
-                {
-                    "id": number,
-                    "start": round(each.start_sec, 3),
-                    "end": round(each.end_sec, 3),
-                    "text": each.text,
-                }
+                Segment(
+                    id=number,
+                    start=round(each.start_sec, 3),
+                    end=round(each.end_sec, 3),
+                    text=each.text,
+                )
                 for number, each in enumerate(captions)
             ]
-            about = {"task": "transcribe", "language": "english", "duration": round(seconds, 3)}
-            return JSONResponse({**about, "text": text, "segments": segments, "usage": usage})
+            length = round(seconds, 3)
+            full = VerboseTranscript(text=text, usage=usage, duration=length, segments=segments)
+            return JSONResponse(full.model_dump())
 
 
 async def _transcript_events(
@@ -266,38 +250,6 @@ async def _transcript_events(
 
 
 # ---- HTTP
-
-
-class Streamed(StreamingResponse):
-    """An answer of which the first piece is there, so that it is known to be a good one.
-
-    Its source is closed however it ends. If a model fails on the way, the connection is closed
-    before the end is told, by which the client knows that something is missing. A client that
-    takes nothing for STALL_SEC is given up, for others wait for its place.
-    """
-
-    def __init__(self, first: bytes, rest: AsyncGenerator[bytes, None], media_type: str) -> None:
-        super().__init__(self._pieces(first, rest), media_type=media_type)
-        self._rest = rest
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def send_soon(message: Message) -> None:
-            async with asyncio.timeout(STALL_SEC):
-                await send(message)
-
-        async with aclosing(self._rest):
-            try:
-                await super().__call__(scope, receive, send_soon)
-            except Exception as error:
-                log.error("an answer broke off: %s%s", where(error), addresses(error))
-
-    @staticmethod
-    async def _pieces(
-        first: bytes, rest: AsyncGenerator[bytes, None]
-    ) -> AsyncGenerator[bytes, None]:
-        yield first
-        async for piece in rest:
-            yield piece
 
 
 async def _while_there(request: Request, answer: Coroutine[Any, Any, Response]) -> Response:
@@ -347,20 +299,12 @@ def _event(kind: str, **fields: Any) -> bytes:
     return f"data: {json.dumps({'type': kind, **fields})}\n\n".encode()
 
 
-async def _limited(request: Request, most: int) -> AsyncGenerator[bytes, None]:
-    async for piece in request.stream():
-        most -= len(piece)
-        if most < 0:
-            raise Refusal(413, "The request is too large.", "request_too_large")
-        yield piece
-
-
 async def _form(request: Request) -> FormData:
     if not request.headers.get("content-type", "").startswith("multipart/form-data"):
         raise Refusal(400, "Send the recording as multipart/form-data.", "invalid_content_type")
     parser = MultiPartParser(
         request.headers,
-        _limited(request, MOST_UPLOAD),
+        limited(request, MOST_UPLOAD),
         max_files=1,
         max_fields=MOST_FIELDS,
         max_part_size=MOST_FIELD,

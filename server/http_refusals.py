@@ -7,15 +7,20 @@ from contextlib import contextmanager
 from typing import Any
 
 from fastapi import Request, Response
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
 from pydantic import ValidationError
+from starlette.exceptions import HTTPException
+from starlette.routing import Match
 from starlette.types import Receive, Scope, Send
 
 from models.errors import BackendError
 from server.private_log import where
 
 log = logging.getLogger(__name__)
+
+METHODS = ("DELETE", "GET", "HEAD", "PATCH", "POST", "PUT")
 
 # Where a model is served is for the log alone. A word before it goes too: "at http://...".
 _ADDRESS = re.compile(
@@ -42,13 +47,15 @@ class Refusal(Exception):
         code: str | None = None,
         param: str | None = None,
         kind: str = "invalid_request_error",
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(message)
         self.status = status
+        self.headers = headers
         self.error = {"message": message, "type": kind, "param": param, "code": code}
 
-    def answer(self, headers: Mapping[str, str] | None = None) -> JSONResponse:
-        return JSONResponse({"error": self.error}, self.status, headers)
+    def answer(self) -> JSONResponse:
+        return JSONResponse({"error": self.error}, self.status, self.headers)
 
     @classmethod
     def of(cls, error: Exception) -> "Refusal":
@@ -62,11 +69,20 @@ class Refusal(Exception):
             case ValidationError():
                 first = error.errors(include_url=False)[0]
                 param = ".".join(str(part) for part in first["loc"][:1]) or None
-                message = f"{param or 'The request'} will not do: {first['msg']}."
-                return cls(400, message, "invalid_value", param)
+                return cls._unfit(param, first["msg"])
+            case RequestValidationError():  # its place begins with query, path, header or body
+                first = error.errors()[0]
+                return cls._unfit(".".join(str(part) for part in first["loc"][1:2]), first["msg"])
+            case HTTPException():
+                return cls(error.status_code, error.detail, headers=error.headers)
             case _:
                 message = "Something went wrong on our side."
                 return cls(500, message, "internal_error", kind="server_error")
+
+    @classmethod
+    def _unfit(cls, param: str | None, why: str) -> "Refusal":
+        message = f"{param or 'The request'} will not do: {why}."
+        return cls(400, message, "invalid_value", param or None)
 
 
 class Route(APIRoute):
@@ -88,13 +104,25 @@ class Route(APIRoute):
         return answered
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        methods = self.methods or set()
-        if scope["method"] in methods:
+        if scope["method"] in (self.methods or set()):
             await super().handle(scope, receive, send)
             return
-        allowed = ", ".join(sorted(methods))
-        refusal = Refusal(405, f"Only {allowed} is answered here.", "method_not_allowed")
-        await refusal.answer({"Allow": allowed})(scope, receive, send)
+        allowed = ", ".join(_answered(scope))
+        message = f"Only {allowed} is answered here."
+        refusal = Refusal(405, message, "method_not_allowed", headers={"Allow": allowed})
+        await refusal.answer()(scope, receive, send)
+
+
+def _answered(scope: Scope) -> list[str]:
+    """The methods under this path; each may have a route of its own."""
+    return [
+        method
+        for method in METHODS
+        if any(
+            route.matches({**scope, "method": method})[0] is Match.FULL
+            for route in scope["app"].routes
+        )
+    ]
 
 
 class Places:

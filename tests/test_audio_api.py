@@ -21,8 +21,9 @@ from models.protocols import Models, VoiceActivity
 from models.standin import StandinSpeaker
 from models.style import Style
 from models.types import EAR_RATE, FRAME, WIRE_RATE, AudioChunk, Samples, SpokenChunk
-from server import audio_api, recordings
-from server.audio_api import MOST_JSON, MOST_UPLOAD, SPEECHES, TRANSCRIPTIONS, Streamed
+from server import http_streams, recordings
+from server.audio_api import MOST_JSON, MOST_UPLOAD, SPEECHES, TRANSCRIPTIONS
+from server.http_streams import Streamed
 from tests.serving import serving, standins
 
 WORD_SEC = 0.2  # of the stand-in voice
@@ -286,7 +287,7 @@ async def test_an_answer_that_cannot_even_begin_closes_its_source() -> None:
 
 
 async def test_a_client_that_takes_nothing_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(audio_api, "STALL_SEC", 0.01)
+    monkeypatch.setattr(http_streams, "STALL_SEC", 0.01)
     closed = asyncio.Event()
 
     async def source() -> AsyncGenerator[bytes, None]:
