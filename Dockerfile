@@ -19,6 +19,11 @@ COPY models models
 COPY server server
 COPY profiles profiles
 
+# Recorded sessions outlive the container if a volume is mounted here.
+ENV ATTUNE_RECORDING__RUNS=/data/runs
+RUN install -d -o attune /data
+VOLUME /data
+
 USER attune
 # Inside a container the loopback is the container's own; publish the port to choose who may reach it.
 ENV HOST=0.0.0.0 PORT=7860

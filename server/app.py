@@ -5,25 +5,32 @@ import logging
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from functools import partial
+from typing import Literal
 from urllib.parse import urlsplit
 
-from fastapi import FastAPI, WebSocket
-from fastapi.responses import HTMLResponse, JSONResponse
+from fastapi import FastAPI, Response, WebSocket
+from fastapi.responses import HTMLResponse
+from pydantic import BaseModel
 from starlette.datastructures import Headers
 from starlette.websockets import WebSocketState
 
 from models.protocols import Models
-from server import audio_api, ids
+from models.provenance import describe
+from server import audio_api, ids, sessions_api
 from server.clock import SampleClock, WallClock
 from server.commands import handle
-from server.config import Config
+from server.config import Config, choices
 from server.errors import server_error
 from server.link import LinkLost, WebSocketLink
+from server.openapi import DescribedApp
 from server.page import page
 from server.private_log import where
+from server.recording.desk import Desk, used
+from server.recording.recorder import Why
 from server.server_events import event
 from server.session import Session
 from server.session_config import UNNAMED, Attune, SessionConfig
+from server.sessions.library import Library
 
 log = logging.getLogger(__name__)
 
@@ -33,12 +40,32 @@ TRY_AGAIN_LATER, INTERNAL_ERROR = 1013, 1011
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 
 
+class Health(BaseModel):
+    status: Literal["ok"] = "ok"
+    version: str
+    sessions: int
+
+
+class Readiness(BaseModel):
+    ready: bool
+    profile: str
+    seats_free: int
+
+
 class House:
     """Who is talking with us now."""
 
     def __init__(self, models: Models, config: Config) -> None:
         self.models = models
         self.config = config
+        self.library = Library.open(config.recording.runs, config.recording.spool)
+        self.desk = Desk(
+            config.recording,
+            self.library,
+            f"attune {VERSION}",
+            config.profile,
+            used(describe(choices(config))),
+        )
         self.ready = True
         self.sessions: set[str] = set()
 
@@ -54,23 +81,28 @@ def create(models: Models, config: Config) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncGenerator[None, None]:
-        yield
-        house.ready = False
+        async with house.desk.at_work():
+            yield
+            house.ready = False
+        house.library.close()
 
-    app = FastAPI(title="Attune", version=VERSION, lifespan=lifespan)
-    app.include_router(audio_api.router(models, partial(may_connect, config=config)))
+    app = DescribedApp(title="Attune", version=VERSION, lifespan=lifespan)
+    allowed = partial(may_connect, config=config)
+    app.include_router(audio_api.router(models, allowed))
+    token = config.operator_token.get_secret_value() if config.operator_token else None
+    app.include_router(sessions_api.router(house.library, token, allowed, house.desk))
 
     @app.get("/health")
-    async def health() -> JSONResponse:
-        return JSONResponse({"status": "ok", "version": VERSION, "sessions": len(house.sessions)})
+    async def health() -> Health:
+        return Health(version=VERSION, sessions=len(house.sessions))
 
-    @app.get("/ready")
-    async def ready() -> JSONResponse:
+    @app.get("/ready", responses={503: {"model": Readiness, "description": "Not ready"}})
+    async def ready(response: Response) -> Readiness:
+        response.status_code = 200 if house.ready else 503
         free = config.seats - len(house.sessions)
-        shown = {"ready": house.ready, "profile": config.profile, "seats_free": free}
-        return JSONResponse(shown, status_code=200 if house.ready else 503)
+        return Readiness(ready=house.ready, profile=config.profile, seats_free=free)
 
-    @app.get("/")
+    @app.get("/", response_class=HTMLResponse)
     async def front() -> HTMLResponse:
         return HTMLResponse(front_page)
 
@@ -101,18 +133,34 @@ async def converse(socket: WebSocket, house: House) -> None:
     )
     link = WebSocketLink(socket, None if by_samples else TICK_SEC)
     clock = SampleClock() if by_samples else WallClock()
+    paper = house.desk.paper(session_id, socket.headers.get("user-agent"))
+    session = Session(link, house.models, clock, config, paper)
+    recorder = session.room.recorder
+    why: Why = "failed"
     house.sessions.add(session_id)
     log.info("session %s opened, %d in all", session_id, len(house.sessions))
     try:
-        await Session(link, house.models, clock, config).run(handle)
-    except* LinkLost:
-        pass  # hanging up is no error
+        with house.desk.attended(recorder):
+            await session.run(handle)
+        why = _ending(link.close_code)
+    except* LinkLost:  # hanging up is no error
+        why = "lost"
     except* Exception as errors:
         log.error("session %s failed: %s", session_id, where(errors))
         await _break_off(socket, link)
     finally:
+        recorder.close(why, clock.time())
         house.sessions.discard(session_id)
         log.info("session %s closed", session_id)
+
+
+def _ending(close_code: int | None) -> Why:
+    match close_code:
+        case 1012:  # what our own server says when it stops
+            return "server_stopped"
+        case 1000 | 1001 | 1005:
+            return "hung_up"
+    return "lost"
 
 
 async def _refuse(socket: WebSocket) -> None:

@@ -7,7 +7,7 @@ import time
 from base64 import b64decode, b64encode
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,6 +24,7 @@ from websockets.exceptions import ConnectionClosed, WebSocketException
 from models.audio import decode_pcm16, encode_pcm16, resample
 from models.perception.labels import DIMENSIONS, Dimension
 from models.types import WIRE_RATE, Samples
+from server.consent import SCOPES, Consent
 
 PIECE_SEC = 0.02  # how much a microphone sends at once
 PIECE = round(WIRE_RATE * PIECE_SEC)
@@ -34,6 +35,16 @@ VOICE_FRAME = WIRE_RATE // 100  # samples by which a voice is looked for
 HEADER = 8  # bytes before the sound of a binary frame: response sequence, sample offset
 PATIENCE_SEC = 20.0  # to wait for a reply
 LIKELY = 0.5  # what is shown of a percept
+CONSENT = f"What may be recorded: some of {','.join(SCOPES)}, or none."
+NOT_RECORDED = {  # why a server keeps nothing of a call, or no more of it
+    "off": "recording is switched off there",
+    "disk_full": "its disk is full",
+    "disk_unwritable": "its disk cannot be written to",
+    "disk_slow": "its disk is too slow",
+    "disk_error": "its disk failed",
+    "recorder_error": "its recorder failed",
+    "deleted": "it was deleted",
+}
 
 
 class CallError(Exception):
@@ -64,7 +75,9 @@ class Call:
         await self._send(orjson.dumps(event).decode())
 
     async def append(self, samples: Samples) -> None:
-        pcm = encode_pcm16(samples)
+        await self.append_pcm(encode_pcm16(samples))
+
+    async def append_pcm(self, pcm: bytes) -> None:
         if self.binary:
             await self._send(pcm)
         else:
@@ -75,6 +88,25 @@ class Call:
             await self.socket.send(message)
         except ConnectionClosed:
             raise CallError("the server hung up") from None
+
+    async def consent(self, allowed: Consent, name: str | None = None) -> None:
+        """Say what may be kept of this call, and, if one likes, of whom."""
+        named = {"name": name} if name else {}
+        await self.send(type="attune.consent", **asdict(allowed), **named)
+
+    async def agree(self, allowed: Consent, name: str | None = None) -> dict[str, Any]:
+        """Say what may be kept, and hear what is; only a client that opted in is told."""
+        seen = len(self.events)
+        await self.consent(allowed, name)
+        try:
+            async with asyncio.timeout(PATIENCE_SEC):
+                seen = await self.until("attune.recording", "error", after=seen)
+        except TimeoutError:
+            raise CallError("the server does not say whether it records") from None
+        answer = self.events[seen - 1]
+        if answer["type"] == "error":
+            raise CallError(f"the server does not record: {answer['error']['message']}")
+        return answer
 
     async def speak(self, samples: Samples, *, realtime: bool = True) -> None:
         """Send audio, at the pace it was spoken or as fast as it goes."""
@@ -138,6 +170,13 @@ class Call:
     def reply(self) -> Samples:
         silence = [np.empty(0, np.float32)]
         return np.concatenate(silence + [piece.samples for piece in self.pieces])
+
+    def played_out(self) -> float:
+        """When all that has come will have been played, one piece after the other."""
+        end = 0.0
+        for piece in self.pieces:
+            end = max(end, piece.at) + len(piece.samples) / WIRE_RATE
+        return end
 
     def first_audible(self, after: float = 0.0) -> float | None:
         """When the first sample one could hear was there to be played."""
@@ -208,18 +247,24 @@ def speech_end(samples: Samples) -> int:
     return voice_span(samples)[1]
 
 
-async def converse(file: Path, url: str, realtime: bool) -> tuple[Call, float]:
+async def converse(
+    file: Path, url: str, realtime: bool, allowed: Consent | None = None, name: str | None = None
+) -> tuple[Call, float]:
     """Say the recording and wait for the answer; returns when its voice ended, too."""
     speech = read_speech(file)
     spoken = speech_end(speech)
     async with calling(url) as call:
         await call.until("session.created")
+        if allowed is not None:
+            await call.agree(allowed, name)
         await call.speak(speech[:spoken], realtime=realtime)
         ended, mark = time.monotonic(), len(call.events)
         await call.speak(speech[spoken:], realtime=realtime)
         hushing = asyncio.create_task(call.hush())
         try:
             await _hear_out(call, mark)
+            if realtime:  # to hang up earlier would cut off the last word
+                await asyncio.sleep(call.played_out() - time.monotonic())
         finally:
             hushing.cancel()
             await asyncio.gather(hushing, return_exceptions=True)
@@ -262,7 +307,20 @@ def _telling(name: str, dimension: Dimension) -> bool:
     return name != dimension.rest or dimension.name == "emotion"
 
 
+def kept(told: dict[str, Any]) -> str:
+    """What a server says of its recording, in a line."""
+    if told["recording"]:
+        return f"{told['session_id']}: {', '.join(told['scopes'])}"
+    if reason := told.get("reason"):
+        return f"no: {NOT_RECORDED.get(reason, reason)}"
+    return f"{told['session_id']}: anonymous timings only"
+
+
 def report(call: Call, ended: float, console: Console, verbose: bool = False) -> None:
+    for told in call.of("attune.recording")[-1:]:
+        console.print("[bold]recorded[/]   ", escape(kept(told)))
+    for told in call.of("attune.session") if verbose else []:
+        console.print("[dim]its secret[/] ", escape(told["secret"]), soft_wrap=True)
     said = [event["transcript"] for event in call.of(TRANSCRIBED)]
     console.print("[bold]you said[/]   ", escape(" ".join(said)) or "(nothing understood)")
     for told in call.of("attune.percept"):
@@ -291,6 +349,15 @@ def report(call: Call, ended: float, console: Console, verbose: bool = False) ->
         )
 
 
+def consented(listed: str | None) -> Consent | None:
+    """The consent of a command line, or the end of the program."""
+    try:
+        return None if listed is None else Consent.of(listed)
+    except ValueError as error:
+        print(f"attune: {error}", file=sys.stderr)
+        raise typer.Exit(2) from None
+
+
 TRANSCRIBED = "conversation.item.input_audio_transcription.completed"
 
 
@@ -307,12 +374,19 @@ def main(
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Tell how you sounded while you spoke, too.")
     ] = False,
+    consent: Annotated[
+        str | None, typer.Option(metavar="SCOPES", help=f"{CONSENT} Without it, nothing is.")
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option(help="Whose voice it is; kept as a pseudonym only.")
+    ] = None,
 ) -> None:
     """Stream a recording as a person would, wait for the reply, and tell what happened."""
     console = Console(highlight=False)
     join = "&" if "?" in url else "?"
+    allowed = consented(consent)
     try:
-        call, ended = asyncio.run(converse(file, f"{url}{join}attune=1", realtime))
+        call, ended = asyncio.run(converse(file, f"{url}{join}attune=1", realtime, allowed, name))
         if out:
             with out.open("wb") as kept:
                 soundfile.write(kept, call.reply, WIRE_RATE, "PCM_16", format="WAV")

@@ -1,4 +1,4 @@
-"""What a client may say: the eleven Realtime events, and one of our own."""
+"""What a client may say: the eleven Realtime events, and two of our own."""
 
 import binascii
 from base64 import b64decode
@@ -141,6 +141,16 @@ class Playback(Said):
     input_samples: int | None = Field(None, ge=0)
 
 
+class ConsentGiven(Said):
+    """What may be kept from now on; what was kept and is not named goes."""
+
+    type: Literal["attune.consent"]
+    transcript: bool
+    audio: bool
+    research: bool
+    name: str | None = Field(None, min_length=1, max_length=256)  # kept as a pseudonym
+
+
 ClientEvent = Annotated[
     SessionUpdate
     | AudioAppend
@@ -153,7 +163,8 @@ ClientEvent = Annotated[
     | ItemTruncate
     | ResponseCreate
     | ResponseCancel
-    | Playback,
+    | Playback
+    | ConsentGiven,
     Field(discriminator="type"),
 ]
 CLIENT_EVENT: TypeAdapter[ClientEvent] = TypeAdapter(ClientEvent)

@@ -1,5 +1,7 @@
 """What each client event does to the conversation."""
 
+from typing import Any
+
 from models.types import WIRE_RATE, Turn
 from server import ids
 from server.client_events import (
@@ -7,6 +9,7 @@ from server.client_events import (
     AudioClear,
     AudioCommit,
     ClientEvent,
+    ConsentGiven,
     ItemCreate,
     ItemDelete,
     ItemRetrieve,
@@ -22,6 +25,7 @@ from server.client_events import (
     load,
     parse,
 )
+from server.consent import Consent
 from server.errors import ClientError
 from server.items import Item, accepted, turns
 from server.replies import Running
@@ -46,7 +50,9 @@ async def handle(session: Session, message: str | bytes) -> None:
         raw = load(message)
         said = raw.get("event_id")
         event_id = said if isinstance(said, str) else None
-        await obey(session, parse(raw))
+        understood = parse(raw)
+        session.room.recorder.asked(raw)
+        await obey(session, understood)
     except ClientError as error:
         await session.room.tell(event("error", error=error.payload(event_id)))
 
@@ -56,10 +62,7 @@ async def obey(session: Session, said: ClientEvent) -> None:
         case AudioAppend(audio=audio):
             await _append(session, audio)
         case SessionUpdate(session=patch):
-            await session.reconfigure(
-                updated(session.room.config, patch, has_spoken=session.replies.has_spoken)
-            )
-            await session.room.tell(event("session.updated", session=session.room.config.payload()))
+            await _update(session, patch)
         case AudioCommit():
             await _commit(session)
         case AudioClear():
@@ -84,6 +87,18 @@ async def obey(session: Session, said: ClientEvent) -> None:
             await _cancel(session, response_id)
         case Playback():
             _acknowledge(session, said)
+        case ConsentGiven(name=name):
+            consent = Consent(said.transcript, said.audio, said.research)
+            await session.consent(consent, name)
+
+
+async def _update(session: Session, patch: dict[str, Any]) -> None:
+    room = session.room
+    knew_us = room.config.attune.events
+    await session.reconfigure(updated(room.config, patch, has_spoken=session.replies.has_spoken))
+    await room.tell(event("session.updated", session=room.config.payload()))
+    if room.config.attune.events and not knew_us:
+        await session.introduce()
 
 
 async def _append(session: Session, audio: str) -> None:
@@ -102,11 +117,13 @@ async def _binary(session: Session, frame: bytes) -> None:
         )
     if len(frame) % 2 or len(frame) > MAX_APPEND_BYTES:
         raise ClientError("invalid_value", "A binary frame is PCM16 of at most 15 MiB.")
+    session.room.recorder.asked_in_sound()
     await session.receive(frame)
 
 
 async def _commit(session: Session) -> None:
     """The client says the turn is over. No response follows unless it asks for one."""
+    await session.catch_up()
     waiting_ms = len(session.buffer) * 1000 // WIRE_RATE
     if waiting_ms < MIN_COMMIT_MS:
         raise ClientError(
@@ -116,6 +133,7 @@ async def _commit(session: Session) -> None:
         )
     item_id = session.floor.utterance.item_id if session.floor.utterance else ids.new("item")
     end = session.buffer.end
+    session.room.recorder.turn(item_id, session.buffer.first, end)
     audio = session.buffer.take(session.buffer.start, end)
     await session.floor.forget()
     words = session.transcripts.transcribe(item_id, audio)
@@ -172,7 +190,9 @@ async def _truncate(session: Session, said: ItemTruncate) -> None:
                 f"Audio content of {length_ms}ms is already shorter than {said.audio_end_ms}ms",
                 "audio_end_ms",
             )
-        item.cut(said.audio_end_ms * WIRE_RATE // 1000)
+        heard = said.audio_end_ms * WIRE_RATE // 1000
+        item.cut(heard)
+        session.room.recorder.replies.truncated(item.id, heard, item.text)
     await session.room.tell(
         event(
             "conversation.item.truncated",
@@ -267,6 +287,7 @@ async def _cancel(session: Session, response_id: str | None) -> None:
 
 def _acknowledge(session: Session, said: Playback) -> None:
     """A report of playback; one about a reply long over is no error, only late."""
+    session.room.recorder.played(said.response_id, said.played_samples, said.input_samples)
     running = session.replies.speech
     if running and running.reply.id == said.response_id:
         running.reply.playout.acknowledge(said.played_samples)

@@ -119,6 +119,7 @@ class Floor:
             listened=at,
         )
         self.utterance = utterance
+        self._room.recorder.began(item_id, self._room.ear.position(at - self._prefix))
         self._replies.silent_since = None
         if self._interrupts() and (self._replies.active or self._replies.audible):
             utterance.doubt = Doubt(at)
@@ -152,6 +153,11 @@ class Floor:
             self._listen(utterance, ended.utterance, final=True)
         if utterance.doubt is None:
             await self._commit(utterance)
+
+    @property
+    def _prefix(self) -> int:
+        """Ear samples before its first sound that belong to an utterance."""
+        return self._room.ear.turns.options.prefix_ms * EAR_RATE // 1000
 
     def _present(self) -> Utterance:
         assert self.utterance is not None, "the ear tells of speech that never began"
@@ -354,8 +360,9 @@ class Floor:
                 audio_end_ms=room.ear.position(ended.end) * 1000 // WIRE_RATE,
             )
         )
-        prefix = room.ear.turns.options.prefix_ms * EAR_RATE // 1000
-        audio = self._buffer.take(room.ear.position(utterance.start - prefix), room.position)
+        start = room.ear.position(utterance.start - self._prefix)
+        audio = self._buffer.take(start, room.position)
+        room.recorder.turn(utterance.item_id, start, room.ear.position(ended.end))
         item = await self._transcripts.commit(utterance.item_id, audio, utterance.final)
         if utterance.impression.finding:
             await self._percepts.keep(item, utterance.impression.finding)

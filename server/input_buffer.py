@@ -12,7 +12,8 @@ class InputBuffer:
     """PCM16 at WIRE_RATE with its place in session time."""
 
     def __init__(self) -> None:
-        self.start = 0  # session position of the first sample kept
+        self.start = 0  # session position of the first sample kept, had there been no pause since
+        self.first = 0  # and its true one
         self._data = bytearray()
 
     def __len__(self) -> int:
@@ -34,6 +35,8 @@ class InputBuffer:
 
     def append(self, pcm: bytes, end: int) -> None:
         """Keep audio that ends at a session position."""
+        if not self._data:
+            self.first = end - len(pcm) // SAMPLE_BYTES
         self._data += pcm
         self.start = end - len(self)
 

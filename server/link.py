@@ -29,6 +29,7 @@ class WebSocketLink:
     def __init__(self, socket: WebSocket, tick_sec: float | None) -> None:
         self._socket = socket
         self._tick_sec = tick_sec  # None: time passes only with messages
+        self.close_code: int | None = None  # why the far end hung up, as it says
         self._quiet = False  # nothing has come since the last tick
         self._timer: asyncio.TimerHandle | None = None
         self._waiting_bytes = 0
@@ -69,6 +70,7 @@ class WebSocketLink:
             while True:
                 message = await self._socket.receive()
                 if message["type"] == "websocket.disconnect":
+                    self.close_code = message.get("code")
                     return
                 self._quiet = False
                 text = message.get("text")

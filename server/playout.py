@@ -134,6 +134,11 @@ class Playout:
         """Clock time at which all that was sent will have sounded."""
         return self._origin + self.sent / WIRE_RATE
 
+    @property
+    def origin(self) -> float:
+        """Clock time at which sample 0 would have sounded, had there been no pause since."""
+        return self._origin
+
     def sounds_at(self, sample: int) -> float:
         """Clock time at which a sample of the reply is expected to sound."""
         return self._origin + sample / WIRE_RATE

@@ -187,6 +187,7 @@ class Replies:
 
     async def _over(self, reply: Reply) -> None:
         self.asides.pop(reply.id, None)
+        self._room.recorder.replies.spoken(reply.id)
         if not self.speech or self.speech.reply is not reply:
             return
         self.speech = None
@@ -209,6 +210,7 @@ class Replies:
             return
         if self._room.config.attune.events:  # others play out what they have
             self._silenced_now()
+            self._room.recorder.replies.held(reply.id, reply.playout.heard)
         await self._room.tell(_held("attune.hold", reply))
 
     async def resume(self) -> None:
@@ -222,6 +224,7 @@ class Replies:
         if self._room.config.attune.events:  # the client goes on with what it kept
             now = self._room.position_at(self._room.clock.time())
             self._room.ear.sounds(reply.playout.waiting, now)
+            self._room.recorder.replies.resumed(reply.id, now)
         reply.playout.resume()
         await self._room.tell(_held("attune.resume", reply))
 
@@ -242,7 +245,9 @@ class Replies:
         await asyncio.wait([running.task])
         await reply.tell_end("cancelled", reason)
         if not reply.playout.sent or not cut or not reply.options.in_conversation:
+            self._room.recorder.replies.spoken(reply.id)
             return
+        self._room.recorder.replies.cut_off(reply.id, heard, reply.playout.words_until(heard))
         reply.item.cut(heard)
         self._silenced_now()
         await self._room.tell(
@@ -253,6 +258,14 @@ class Replies:
                 audio_end_ms=heard * 1000 // WIRE_RATE,
             )
         )
+
+    def break_off(self) -> None:
+        """The conversation is over in the middle of whatever was being said."""
+        if self.speech:
+            reply = self.speech.reply
+            heard = reply.playout.heard
+            words = reply.playout.words_until(heard)
+            self._room.recorder.replies.cut_off(reply.id, heard, words)
 
     def _silenced_now(self) -> None:
         self._room.ear.silenced(self._room.position_at(self._room.clock.time()))
@@ -269,10 +282,14 @@ class Replies:
             self.has_spoken = True
             if offset == 0:
                 giving.trace.mark("first_sent")
-            room.ear.sounds(piece, room.position_at(giving.playout.sounds_at(offset)))
+            at, pcm = room.position_at(giving.playout.sounds_at(offset)), encode_pcm16(piece)
+            room.ear.sounds(piece, at)
+            if giving.options.in_conversation:
+                where = giving.id, giving.item.id, offset
+                room.recorder.replies.sent(*where, pcm, at, giving.playout.origin)
             if room.config.attune.binary:
                 header = pack("<II", giving.sequence, offset)
-                await room.link.play(header + encode_pcm16(piece))
+                await room.link.play(header + pcm)
             else:
                 delta = b64encode(encoder(piece)).decode()
                 await giving.tell_part("output_audio.delta", delta=delta)

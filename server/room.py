@@ -11,6 +11,8 @@ from server.clock import Clock, Task
 from server.ear import Ear
 from server.items import Conversation
 from server.link import Wake
+from server.recording.paper import Paper
+from server.recording.recorder import Recorder
 from server.server_events import Event
 from server.session_config import SemanticVad, ServerVad, SessionConfig
 from server.timeline import Timeline
@@ -33,13 +35,16 @@ class Room:
     the client's messages acts on it.
     """
 
-    def __init__(self, link: Link, models: Models, clock: Clock, config: SessionConfig) -> None:
+    def __init__(
+        self, link: Link, models: Models, clock: Clock, config: SessionConfig, paper: Paper
+    ) -> None:
         self.link = link
         self.models = models
         self.clock = clock
         self.config = config
         self.conversation = Conversation()
         self.timeline = Timeline(clock.time())
+        self.recorder = Recorder(paper, self.timeline)
         self.ear = Ear(models.voice_detector.open(), turn_options(config))
         self._notes: deque[Callable[[], Awaitable[None]]] = deque()
         self._tasks: asyncio.TaskGroup | None = None
@@ -60,6 +65,7 @@ class Room:
         return self.timeline.now(now) + round((clock_time - now) * WIRE_RATE)
 
     async def tell(self, said: Event) -> None:
+        self.recorder.told(said)
         if said["type"].startswith("attune.") and not self.config.attune.events:
             return
         await self.link.tell(said)

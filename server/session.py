@@ -9,14 +9,19 @@ from models.audio import decode_pcm16
 from models.protocols import Models
 from models.types import WIRE_RATE
 from server.clock import Clock
+from server.consent import Consent
 from server.floor import Floor
 from server.input_buffer import InputBuffer
 from server.link import Wake
 from server.percepts import Percepts
+from server.recording.allowed import Setting
+from server.recording.paper import Paper
 from server.replies import Replies
 from server.room import Link, Room, turn_options
 from server.server_events import event
 from server.session_config import SessionConfig
+from server.sessions.format import Capture, Client, Prompts
+from server.timeline import STALL_SEC
 from server.transcripts import Transcripts
 from server.wire_audio import Decoder
 
@@ -25,6 +30,7 @@ log = logging.getLogger(__name__)
 BLOCK = WIRE_RATE * 32 // 1000  # samples the clock moves by at once: one frame of the ear
 BLOCK_BYTES = BLOCK * 2
 YIELD_BLOCKS = 16  # after so many in a row, others get their turn
+ERASE_SEC = 10.0  # to wait until what was withdrawn has gone from the disk
 KEEP_SEC = 3  # of input kept while nobody speaks: more than any pre-roll
 
 
@@ -34,8 +40,10 @@ class Session:
     The floor finds out whose turn it is, the replies answer, and the room is what they share.
     """
 
-    def __init__(self, link: Link, models: Models, clock: Clock, config: SessionConfig) -> None:
-        self.room = Room(link, models, clock, config)
+    def __init__(
+        self, link: Link, models: Models, clock: Clock, config: SessionConfig, paper: Paper
+    ) -> None:
+        self.room = Room(link, models, clock, config, paper)
         self.buffer = InputBuffer()
         self.transcripts = Transcripts(self.room)
         self.percepts = Percepts(self.room)
@@ -43,6 +51,7 @@ class Session:
         self.floor = Floor(self.room, self.buffer, self.transcripts, self.percepts, self.replies)
         self.decoder = Decoder(config.audio.input.format)
         self._pending = bytearray()  # received, and less than a block
+        self._received_at = clock.time()
 
     async def run(self, handle: "Handle") -> None:
         """Live until the client hangs up. `handle` answers the client's events."""
@@ -50,19 +59,30 @@ class Session:
         await room.tell(event("session.created", session=room.config.payload()))
         conversation = {"id": room.conversation.id, "object": "realtime.conversation"}
         await room.tell(event("conversation.created", conversation=conversation))
-        async with asyncio.TaskGroup() as tasks, aclosing(room.link.messages()) as messages:
-            room.open(tasks)
-            async for message in messages:
-                await room.take_notes()
-                match message:
-                    case str() | bytes():
-                        await handle(self, message)
-                    case Wake.TICK:
-                        await self._pass_silence()
-                    case Wake.NOTE:
-                        pass
-                await room.take_notes()
-            room.close()
+        await self.introduce()
+        room.recorder.when_changed(lambda: room.post(self._tell_recording))
+        try:
+            async with asyncio.TaskGroup() as tasks, aclosing(room.link.messages()) as messages:
+                room.open(tasks)
+                async for message in messages:
+                    await room.take_notes()
+                    await self._pass_silence()
+                    match message:
+                        case str() | bytes():
+                            await handle(self, message)
+                        case Wake():
+                            pass
+                    await room.take_notes()
+                room.close()
+        finally:
+            self._count_in()
+            self.replies.break_off()
+
+    async def introduce(self) -> None:
+        """Tell the client how it can ask for, or delete, what is kept of this conversation."""
+        recorder = self.room.recorder
+        who = {"id": recorder.session_id, "secret": recorder.secret}
+        await self.room.tell(event("attune.session", **who))
 
     async def receive(self, pcm: bytes) -> None:
         """Audio from the client, PCM16 at WIRE_RATE."""
@@ -71,17 +91,42 @@ class Session:
         for count in range(len(self._pending) // BLOCK_BYTES):
             block = bytes(self._pending[:BLOCK_BYTES])
             del self._pending[:BLOCK_BYTES]
-            repaid = self.room.timeline.arrived(BLOCK, self.room.clock.time())
-            await self._hear(block, repaid)
+            await self._hear(block, self._arrived(block))
             if count % YIELD_BLOCKS == YIELD_BLOCKS - 1:
                 await asyncio.sleep(0)
+        self._received_at = self.room.clock.time()
+
+    def _arrived(self, pcm: bytes, at: float | None = None) -> int:
+        """Count sound in; returns how many samples of it repaid a gap."""
+        room = self.room
+        now = room.clock.time() if at is None else at
+        repaid = room.timeline.arrived(len(pcm) // 2, now)
+        room.recorder.heard(pcm, repaid, now)
+        return repaid
+
+    def _count_in(self, at: float | None = None) -> tuple[bytes, int]:
+        """Count in what is less than a block: what follows happened after it."""
+        rest = bytes(self._pending)
+        self._pending.clear()
+        return rest, self._arrived(rest, at) if rest else 0
+
+    async def catch_up(self, at: float | None = None) -> None:
+        """Hear all that was received, to the last sample."""
+        rest, repaid = self._count_in(at)
+        if rest:
+            await self._hear(rest, repaid)
 
     async def _pass_silence(self) -> None:
-        """No audio came for a while, and the clock goes on."""
-        missing = self.room.timeline.silence(self.room.clock.time())
+        """If no audio has come for a while, the clock goes on."""
+        timeline, now = self.room.timeline, self.room.clock.time()
+        if now - self._received_at < STALL_SEC:
+            return
+        await self.catch_up(self._received_at)  # it came before the silence
+        missing = timeline.silence(now)
         if not missing:
             return
         log.debug("no audio: %d samples of silence counted in", missing)
+        self.room.recorder.passed(missing)
         if self.room.detection is None:  # what the client will commit holds only what it sent
             self.room.ear.skip(missing)
             return
@@ -122,9 +167,57 @@ class Session:
             if config.audio.input.turn_detection is None:
                 await self.floor.forget()
             self.room.ear.turns.options = turn_options(config)
+        self.room.recorder.set(self._setting())
+
+    async def consent(self, consent: Consent, name: str | None) -> None:
+        """The person says what may be kept: from this sample on."""
+        await self.catch_up()
+        room = self.room
+        gone = room.recorder.allow(consent, self._setting(), name, room.clock.time())
+        if gone is None:
+            await self._tell_recording()
+            return
+
+        async def tell() -> None:
+            await asyncio.wait([gone], timeout=ERASE_SEC)
+            room.post(self._tell_recording)
+
+        room.spawn(tell())
+
+    async def _tell_recording(self) -> None:
+        recorder = self.room.recorder
+        consent = recorder.consent or Consent()
+        reason: str | None = recorder.stopped
+        if not recorder.possible:
+            reason = "deleted" if recorder.deleted else "off"
+        await self.room.tell(
+            event(
+                "attune.recording",
+                session_id=recorder.session_id,
+                recording=recorder.recording and consent.personal,
+                scopes=consent.scopes,
+                reason=reason,
+            )
+        )
+
+    def _setting(self) -> Setting:
+        config = self.room.config
+        client = Client(
+            user_agent=self.room.recorder.user_agent,
+            model=config.model,
+            binary=config.attune.binary,
+            input_format=config.audio.input.format.type,
+            output_format=config.audio.output.format.type,
+            capture=config.attune.capture or Capture(),
+        )
+        strength = getattr(self.room.models.thinker, "strength", None)
+        prompts = Prompts(
+            instructions=config.instructions, strength=str(strength) if strength else None
+        )
+        return Setting(client, prompts, config.attune.replay_of)
 
     async def clear_input(self) -> None:
-        self._pending.clear()
+        await self.catch_up()
         self.buffer.clear()
         await self.floor.forget()
 

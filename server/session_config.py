@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from server.errors import ClientError
+from server.sessions.format import SESSION_ID, Capture
 from server.validation import client_error
 
 MAX_INSTRUCTIONS = 32_000  # characters
@@ -97,6 +98,8 @@ class Attune(Part):
     events: bool = False  # send `attune.*` events
     binary: bool = False  # audio as binary frames, both ways
     perception: bool = True  # hear how the user speaks, beside the words
+    capture: Capture | None = None  # how the client records
+    replay_of: str | None = Field(None, pattern=f"^{SESSION_ID.pattern}$")
 
 
 class SessionConfig(Part):

@@ -20,8 +20,9 @@ from models.errors import BackendError
 from models.perceiver_off import unknown
 from models.percept import Conflict
 from models.types import EAR_RATE, WIRE_RATE, AudioChunk, Turn
-from server.client import main, sounded
+from server.client import kept, main, sounded
 from server.config import ROOT
+from server.sessions.format import SessionFile
 from tests.fakes import Sadness, known
 from tests.serving import serving, standins
 from tests.talker import HUSH, VOICE, sound, talking
@@ -162,6 +163,58 @@ def test_what_is_unknown_or_goes_without_saying_is_not_told() -> None:
         "neutral 80%, sneeze 70%, rain 90%, the words say happy, the voice sad"
     )
     assert sounded(unknown(1.0).to_json()) == "(nothing can be told)"
+
+
+def folders(place: Path) -> list[Path]:
+    return list(place.glob("runs/*/sess_*"))
+
+
+async def test_without_consent_nothing_is_said_of_it_and_nothing_kept(
+    question: Path, tmp_path: Path
+) -> None:
+    async with serving(recording={"runs": str(tmp_path / "runs")}) as (url, _):
+        ran = await called(question, "--url", url, "--fast")
+    assert ran.code == 0 and "recorded" not in ran.out
+    assert not folders(tmp_path)
+
+
+async def test_with_consent_the_call_is_recorded_from_its_first_sample(
+    question: Path, tmp_path: Path
+) -> None:
+    async with serving(recording={"runs": str(tmp_path / "runs")}) as (url, _):
+        ran = await called(
+            *(question, "--url", url, "--fast"), "--consent", "audio, transcript", "--name", "Ada"
+        )
+    assert ran.code == 0, ran.err
+    (folder,) = folders(tmp_path)
+    assert f"recorded {folder.name}: transcript, audio" in " ".join(ran.out.split())
+    session = SessionFile.model_validate_json((folder / "session.json").read_bytes())
+    assert session.allowed and session.allowed.at == 0
+    assert (session.allowed.transcript, session.allowed.research) == (True, False)
+    assert session.speaker and session.speaker.startswith("spk_")
+    assert session.audio and session.audio.recorded_from == 0
+
+
+async def test_one_who_refuses_or_is_not_recorded_is_told_so(
+    question: Path, tmp_path: Path
+) -> None:
+    runs = str(tmp_path / "runs")
+    async with serving(recording={"runs": runs}) as (url, _):
+        refused = await called(question, "--url", url, "--fast", "--consent", "none")
+    async with serving(recording={"runs": runs, "enabled": False}) as (url, _):
+        off = await called(question, "--url", url, "--fast", "--consent", "audio")
+    assert re.search(r"recorded +sess_[0-9a-f]{20}: anonymous timings only\n", refused.out)
+    assert re.search(r"recorded +no: recording is switched off there\n", off.out)
+    full = {"recording": False, "scopes": [], "reason": "disk_full", "session_id": "sess_1"}
+    assert kept(full) == "no: its disk is full"
+
+
+async def test_a_consent_nobody_knows_is_one_line(question: Path) -> None:
+    ran = await called(question, "--consent", "audio,everything")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == (
+        "attune: unknown consent 'everything'; choose from: transcript, audio, research, none\n"
+    )
 
 
 async def test_what_cannot_work_is_one_line(
