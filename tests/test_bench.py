@@ -1,10 +1,14 @@
 """The benchmark's pure parts: what it makes of what it saw. Nothing here measures anything."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import orjson
 import pytest
 
 from models.types import WIRE_RATE
+from server.bench import talkers
 from server.bench.barge import Attempt, Listener, outcome
 from server.bench.figures import TARGETS, Target, judged, percentile, share, summary
 from server.bench.microphone import Microphone
@@ -12,6 +16,9 @@ from server.bench.player import FADE_SEC, GAP_SEC, Player
 from server.bench.sounds import noise, recorded, recorded_turns, sound
 from server.bench.talkers import PAUSE_SEC, PIECE_SEC, VOICE_SEC, costs, script
 from server.client import Call, Piece, voice_span
+from server.consent import Consent
+from server.sessions.format import SessionFile
+from tests.serving import serving
 
 SECOND = WIRE_RATE
 
@@ -351,3 +358,22 @@ def test_a_server_that_lags_behind_has_no_cost_to_boast_of(
 ) -> None:
     found = costs(0.4, 0.9, 150, [tally(frame_ms, errors)])
     assert not found["kept_up"] and found["cpu_percent_per_talker"] is None
+
+
+def kept(runs: Path) -> list[tuple[bool, bool, bool]]:
+    """What was allowed in each session there is."""
+    files = [SessionFile.model_validate_json(f.read_bytes()) for f in runs.rglob("session.json")]
+    return [(c.transcript, c.audio, c.research) for file in files for c in file.consent]
+
+
+@pytest.mark.parametrize("mode", ["binary", "json"])
+async def test_talkers_who_were_told_to_consent_are_recorded(
+    mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(talkers, "JOIN_SEC", 0.0)
+    monkeypatch.setattr(talkers, "SETTLE_SEC", 0.2)
+    async with serving(clock="wall", recording={"runs": str(tmp_path)}) as (url, _):
+        await talkers.talk(url, mode, 1, 0.1, 0, None)
+        await talkers.talk(url, mode, 1, 0.1, 0, Consent(audio=True))
+    assert kept(tmp_path) == [(False, True, False)]
+    assert json.loads(capsys.readouterr().out.splitlines()[-1])["errors"] == []

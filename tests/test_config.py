@@ -23,7 +23,8 @@ PLAIN = {"host": "127.0.0.1", "port": 7860, "profile": "embedded", "clock": "wal
 def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """No setting of whoever runs the tests: neither variables nor a file."""
     for name in os.environ:
-        if name in ("HOST", "PORT") or name.startswith("ATTUNE_"):
+        ours = name in ("HOST", "PORT") or name.startswith("ATTUNE_")
+        if ours and name != "ATTUNE_RECORDING__RUNS":  # nobody's own recordings are touched
             monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
 

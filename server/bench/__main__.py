@@ -1,4 +1,4 @@
-"""python -m server.bench: latency, interruption, perception, load, echo; one JSON object."""
+"""python -m server.bench: latency, interruption, perception, load, recording, echo, as JSON."""
 
 import asyncio
 import importlib.metadata
@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import typer
@@ -21,13 +22,14 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from models import registry
 from models.protocols import Models
 from models.warm import warm
-from server.bench import barge, latency, perception, talkers
+from server.bench import barge, latency, perception, recording, talkers
 from server.bench.figures import Report, judged
 from server.bench.process import BenchError, served
-from server.client import CallError
+from server.client import CONSENT, CallError, consented
 from server.config import PROFILES, ROOT
+from server.consent import Consent
 
-SECTIONS = ("latency", "barge", "perception", "talkers", "echo")
+SECTIONS = ("latency", "barge", "perception", "talkers", "recording", "echo")
 PACKAGES = ("hibari-tts", "numpy", "onnxruntime", "uvicorn", "uvloop", "websockets", "xllamacpp")
 SEATS = 200
 ECHO_SEC = 240.0
@@ -80,7 +82,9 @@ def _commit() -> str | None:
         return None
 
 
-async def conversations(only: set[str], turns: int, step: Step, report: Report) -> None:
+async def conversations(
+    only: set[str], turns: int, consent: Consent | None, step: Step, report: Report
+) -> None:
     """The sections that need the models: one server, with the embedded ones."""
     step("loading the models")
     models: Models = registry.load(registry.read(PROFILES / "embedded.toml"))
@@ -89,11 +93,11 @@ async def conversations(only: set[str], turns: int, step: Step, report: Report) 
         async with served("--models", "embedded") as server:
             if "latency" in only:
                 report["latency"] = await _section(
-                    lambda: latency.measure(server, models, turns, step)
+                    lambda: latency.measure(server, models, turns, step, consent)
                 )
             if "barge" in only:
                 report["barge_in"] = await _section(
-                    lambda: barge.measure(server, models, turns, step)
+                    lambda: barge.measure(server, models, turns, step, consent)
                 )
             report["server_problems"] = server.problems[:20]
     finally:
@@ -110,12 +114,23 @@ async def hearing(count: int, step: Step) -> Report:
         return await perception.measure(perceiver, transcriber, count, step)
 
 
-async def load(seconds: float, step: Step) -> Report:
+async def load(seconds: float, consent: Consent | None, step: Step) -> Report:
     apart = talkers.apart()
     cores = apart[0] if apart else None
     async with served("--models", "standin", "--seats", str(SEATS), cores=cores) as server:
-        found = await talkers.measure(server, seconds, step)
+        found = await talkers.measure(server, seconds, step, consent)
         return {**found, "server_problems": server.problems[:20]}
+
+
+async def written_down(seconds: float, step: Step) -> Report:
+    """Recorded into a folder that goes again."""
+    apart = talkers.apart()
+    cores = apart[0] if apart else None
+    with TemporaryDirectory() as runs:
+        flags = ("--models", "standin", "--seats", str(SEATS))
+        async with served(*flags, cores=cores, runs=Path(runs)) as server:
+            found = await recording.measure(server, seconds, step)
+            return {**found, "server_problems": server.problems[:20]}
 
 
 async def echo(step: Step) -> Report:
@@ -150,14 +165,18 @@ async def _section(measure: Callable[[], Awaitable[Report]]) -> Report:
         return {"failed": str(error)}
 
 
-async def bench(only: set[str], turns: int, seconds: float, step: Step) -> Report:
-    report: Report = {"machine": machine()}
+async def bench(
+    only: set[str], turns: int, seconds: float, consent: Consent | None, step: Step
+) -> Report:
+    report: Report = {"machine": machine(), "consent": consent and consent.scopes}
     if only & {"latency", "barge"}:
-        await conversations(only, turns, step, report)
+        await conversations(only, turns, consent, step, report)
     if "perception" in only:
         report["perception"] = await _section(lambda: hearing(turns, step))
     if "talkers" in only:
-        report["talkers"] = await _section(lambda: load(seconds, step))
+        report["talkers"] = await _section(lambda: load(seconds, consent, step))
+    if "recording" in only:
+        report["recording"] = await _section(lambda: written_down(seconds, step))
     if "echo" in only:
         report["echo"] = await _section(lambda: echo(step))
     report["n"] = {
@@ -178,6 +197,9 @@ def main(
     seconds: Annotated[
         float, typer.Option(min=0, help="Of each load of talkers; 0: the usual.")
     ] = 0,
+    consent: Annotated[
+        str | None, typer.Option(metavar="SCOPES", help=f"{CONSENT} Without it, nothing is.")
+    ] = None,
 ) -> None:
     """Measure, and print one JSON object; what is under way shows on stderr."""
     chosen = {name.strip() for name in only.split(",") if name.strip()}
@@ -185,6 +207,7 @@ def main(
         print(f"attune: unknown section {', '.join(sorted(unknown))}; choose from: "
               f"{', '.join(SECTIONS)}", file=sys.stderr)  # fmt: skip
         raise typer.Exit(2)
+    allowed = consented(consent)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # also then, stop what we started
     columns = (SpinnerColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
@@ -193,7 +216,7 @@ def main(
         def step(what: str) -> None:
             progress.update(doing, description=what)
 
-        report = asyncio.run(bench(chosen, turns, seconds, step))
+        report = asyncio.run(bench(chosen, turns, seconds, allowed, step))
     shown = json.dumps(report, indent=1, ensure_ascii=False)
     if out:
         out.write_text(shown + "\n", encoding="utf-8")

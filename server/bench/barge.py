@@ -17,6 +17,7 @@ from server.bench.player import Player
 from server.bench.process import BenchError, Served
 from server.bench.sounds import Sound, not_interruptions, recorded
 from server.client import PIECE_SEC, TRANSCRIBED, Call, calling
+from server.consent import Consent
 
 INTERRUPTIONS = 20  # by each client
 BROWSER_PIECE_SEC = 0.04  # what a page sends at once
@@ -95,7 +96,11 @@ class Attempt:
 
 
 async def measure(
-    server: Served, models: Models, count: int, step: Callable[[str], None]
+    server: Served,
+    models: Models,
+    count: int,
+    step: Callable[[str], None],
+    consent: Consent | None = None,
 ) -> Report:
     """The barge-in section of the report; `count` 0 interrupts INTERRUPTIONS times."""
     people = list(islice(cycle(recorded()), count or INTERRUPTIONS))
@@ -104,12 +109,12 @@ async def measure(
     report: Report = {}
     for client in ("attune", "stock"):
         found = [
-            await _attempt(server.url, client, sound, place, True, step)
+            await _attempt(server.url, client, sound, place, True, step, consent)
             for place, sound in enumerate(people)
         ]
         report[client] = {**_interruptions(_valid(found)), "void": _void(people, found)}
     found = [
-        await _attempt(server.url, "attune", sound, place, False, step)
+        await _attempt(server.url, "attune", sound, place, False, step, consent)
         for place, sound in enumerate(harmless)
     ]
     report["not_interruptions"] = {**_harmless(_valid(found)), "void": _void(harmless, found)}
@@ -126,11 +131,17 @@ def _void(sounds: Sequence[Sound], found: Sequence[Attempt | None]) -> list[str]
 
 
 async def _attempt(
-    url: str, client: Client, sound: Sound, place: int, real: bool, step: Callable[[str], None]
+    url: str,
+    client: Client,
+    sound: Sound,
+    place: int,
+    real: bool,
+    step: Callable[[str], None],
+    consent: Consent | None = None,
 ) -> Attempt | None:
     """Speak over a reply; None if just then nothing of it was to be heard."""
     step(f"over a reply to a {client} client: {sound.name}")
-    async with _hearing(url, client) as listener:
+    async with _hearing(url, client, consent) as listener:
         call, player = listener.call, listener.player
         sounds_from = await _first_sound(call)
         wait = sounds_from + INTO_REPLY_SEC[place % len(INTO_REPLY_SEC)] - time.monotonic()
@@ -151,7 +162,9 @@ async def _attempt(
 
 
 @asynccontextmanager
-async def _hearing(url: str, client: Client) -> AsyncGenerator[Listener, None]:
+async def _hearing(
+    url: str, client: Client, consent: Consent | None
+) -> AsyncGenerator[Listener, None]:
     """A client that has asked for a long reply."""
     ours = client == "attune"
     async with calling(url) as call:
@@ -161,6 +174,8 @@ async def _hearing(url: str, client: Client) -> AsyncGenerator[Listener, None]:
             await call.send(type="session.update", session=agreed)
             await call.until("session.updated")
             call.binary = True
+        if consent is not None:  # a stock client is not told what comes of it
+            await (call.agree(consent) if ours else call.consent(consent))
         async with open_microphone(
             call.append, BROWSER_PIECE_SEC if ours else PIECE_SEC
         ) as microphone:

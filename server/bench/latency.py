@@ -17,6 +17,7 @@ from server.bench.player import Player
 from server.bench.process import Served
 from server.bench.sounds import Sound, recorded_turns, synthesised
 from server.client import PIECE_SEC, TRANSCRIBED, Call, calling
+from server.consent import Consent
 
 SESSION_TURNS = 7  # then a new conversation begins
 REPLY_TOKENS = 32  # enough to hear how a reply begins; the rest would only take time
@@ -56,7 +57,11 @@ async def turns_to_take(models: Models, count: int) -> list[Sound]:
 
 
 async def measure(
-    server: Served, models: Models, count: int, step: Callable[[str], None]
+    server: Served,
+    models: Models,
+    count: int,
+    step: Callable[[str], None],
+    consent: Consent | None = None,
 ) -> Report:
     """The latency section of the report; `count` 0 takes every turn there is once."""
     sounds = await turns_to_take(models, count)
@@ -65,7 +70,7 @@ async def measure(
     for first in range(0, len(sounds), SESSION_TURNS):
         part = sounds[first : first + SESSION_TURNS]
         cpu, began = server.cpu_sec, time.monotonic()
-        answered = await _conversation(server.url, part, step)
+        answered = await _conversation(server.url, part, step, consent)
         cpu_sec += server.cpu_sec - cpu
         talked_sec += time.monotonic() - began
         # Straight after, while the machine is as busy or idle as it was.
@@ -86,9 +91,13 @@ async def measure(
 
 
 @asynccontextmanager
-async def _talking(url: str) -> AsyncGenerator[tuple[Call, Microphone], None]:
+async def _talking(
+    url: str, consent: Consent | None
+) -> AsyncGenerator[tuple[Call, Microphone], None]:
     async with calling(f"{url}?attune=1") as call:
         await call.until("session.created")
+        if consent is not None:
+            await call.agree(consent)
         await call.send(type="session.update", session={"max_output_tokens": REPLY_TOKENS})
         await call.until("session.updated")
         async with open_microphone(call.append, PIECE_SEC) as microphone:
@@ -97,10 +106,10 @@ async def _talking(url: str) -> AsyncGenerator[tuple[Call, Microphone], None]:
 
 
 async def _conversation(
-    url: str, sounds: Sequence[Sound], step: Callable[[str], None]
+    url: str, sounds: Sequence[Sound], step: Callable[[str], None], consent: Consent | None
 ) -> list[Answered]:
     answered = []
-    async with _talking(url) as (call, microphone):
+    async with _talking(url, consent) as (call, microphone):
         for sound in sounds:
             step(f"saying: {sound.name}")
             answered.append(await _turn(call, microphone, sound))

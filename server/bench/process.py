@@ -49,13 +49,18 @@ class Served:
 
 
 @asynccontextmanager
-async def served(*flags: str, cores: list[int] | None = None) -> AsyncGenerator[Served, None]:
-    """A server on a free port of the loopback, ready to talk; on these cores alone, if told."""
+async def served(
+    *flags: str, cores: list[int] | None = None, runs: Path | None = None
+) -> AsyncGenerator[Served, None]:
+    """A server on a free port of the loopback, ready to talk; on these cores alone, if told.
+
+    It records where the settings say, unless told otherwise.
+    """
     port = _free_port()
     with tempfile.TemporaryDirectory() as directory:
         log = Path(directory) / "log"
         flags = ("--host", "127.0.0.1", "--port", str(port), *flags)
-        child = await asyncio.to_thread(_start, flags, log)
+        child = await asyncio.to_thread(_start, flags, log, runs)
         try:
             await _until_ready(child, port, log)
             process = psutil.Process(child.pid)
@@ -66,11 +71,13 @@ async def served(*flags: str, cores: list[int] | None = None) -> AsyncGenerator[
             await asyncio.to_thread(_stop, child)
 
 
-def _start(flags: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
+def _start(flags: Sequence[str], log: Path, runs: Path | None) -> subprocess.Popen[bytes]:
+    place = {"ATTUNE_RECORDING__RUNS": str(runs)} if runs else {}
     with log.open("wb") as out:
         return subprocess.Popen(
             [sys.executable, "-m", "server", *flags],
             cwd=ROOT,
+            env={**os.environ, **place},
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=out,

@@ -11,7 +11,7 @@ import sys
 import time
 from base64 import b64encode
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import cycle
 from typing import Any
 
@@ -27,6 +27,7 @@ from server.bench.figures import Report, percentile, summary
 from server.bench.microphone import ROOM
 from server.bench.process import BenchError, Served
 from server.config import ROOT
+from server.consent import Consent
 
 VOICE_SEC, PAUSE_SEC = 2.0, 3.6  # a turn, and time for its answer
 VOICE_LEVEL = 0.1
@@ -52,22 +53,28 @@ class Tally:
     measuring: bool = False
 
 
-async def measure(server: Served, seconds: float, step: Callable[[str], None]) -> Report:
+async def measure(
+    server: Served, seconds: float, step: Callable[[str], None], consent: Consent | None = None
+) -> Report:
     """The talkers section of the report."""
     report: Report = {}
     for mode, count in LOADS:
         step(f"{count} talkers, {mode}")
-        report[f"{mode}_{count}"] = await _load(server, mode, count, seconds or WINDOW_SEC)
+        window = seconds or WINDOW_SEC
+        report[f"{mode}_{count}"] = await load(server, mode, count, window, consent)
     return report
 
 
-async def _load(server: Served, mode: str, count: int, seconds: float) -> Report:
+async def load(
+    server: Served, mode: str, count: int, seconds: float, consent: Consent | None
+) -> Report:
+    """So many at once, for so long: what it costs, and how soon a frame is handled."""
     shares = [count // n for n in [-(-count // PER_PROCESS)] for _ in range(n)]
     shares[0] += count - sum(shares)
     children = [
         await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "server.bench.talkers"),
-            *(server.url, mode, str(talkers), str(seconds), str(seed)),
+            *(server.url, mode, str(talkers), str(seconds), str(seed), _listed(consent)),
             cwd=ROOT,
             stdout=asyncio.subprocess.PIPE,
         )
@@ -120,6 +127,11 @@ def costs(used: float, others: float, count: int, tallies: Sequence[Report]) -> 
     }
 
 
+def _listed(consent: Consent | None) -> str:
+    """As a talkers' process is told it; empty where they are to say nothing of it."""
+    return "" if consent is None else ",".join(consent.scopes) or "none"
+
+
 def _busy_sec() -> float:
     """Processor time the whole machine has spent on anything."""
     times = psutil.cpu_times()
@@ -157,7 +169,14 @@ def script(mode: str) -> list[str | bytes]:
     ]
 
 
-async def _come(url: str, mode: str, messages: list[str | bytes], tally: Tally, at: float) -> None:
+async def _come(
+    url: str,
+    mode: str,
+    messages: list[str | bytes],
+    tally: Tally,
+    at: float,
+    consent: Consent | None,
+) -> None:
     """One talker, from its arrival until cancelled."""
     await asyncio.sleep(at)
     try:
@@ -166,6 +185,9 @@ async def _come(url: str, mode: str, messages: list[str | bytes], tally: Tally, 
                 agreed = {"attune": {"events": True, "binary": True}}
                 update = {"type": "session.update", "session": agreed}
                 await socket.send(orjson.dumps(update).decode())
+            if consent is not None:
+                allowed = {"type": "attune.consent", **asdict(consent)}
+                await socket.send(orjson.dumps(allowed).decode())
             sent: dict[str, float] = {}
             hearing = asyncio.create_task(_hear(socket, sent, tally))
             try:
@@ -219,14 +241,16 @@ async def _hear(socket: ClientConnection, sent: dict[str, float], tally: Tally) 
                 tally.frame_ms.append((now - began) * 1e3)
 
 
-async def talk(url: str, mode: str, count: int, seconds: float, seed: int) -> None:
+async def talk(
+    url: str, mode: str, count: int, seconds: float, seed: int, consent: Consent | None = None
+) -> None:
     """Let the talkers arrive, say so, measure, and print what was seen as one line of JSON."""
     random.seed(seed)
     tally = Tally()
     messages = script(mode)
     # Arrivals are spread unevenly over the cycle, as people's are.
     tasks = [
-        asyncio.create_task(_come(url, mode, messages, tally, random.uniform(0, JOIN_SEC)))
+        asyncio.create_task(_come(url, mode, messages, tally, random.uniform(0, JOIN_SEC), consent))
         for _ in range(count)
     ]
     await asyncio.sleep(JOIN_SEC + SETTLE_SEC)
@@ -264,5 +288,6 @@ if __name__ == "__main__":
 
     if found := apart():
         psutil.Process().cpu_affinity(found[1])
-    url, mode, count, seconds, seed = sys.argv[1:]
-    uvloop_run(talk(url, mode, int(count), float(seconds), int(seed)))
+    url, mode, count, seconds, seed, listed = sys.argv[1:]
+    allowed = Consent.of(listed) if listed else None
+    uvloop_run(talk(url, mode, int(count), float(seconds), int(seed), allowed))
