@@ -221,3 +221,8 @@ def test_happy_words_in_a_sad_voice_are_a_conflict_only_if_the_voice_can_be_reli
     assert percept(sad).conflict is None
     crowded = percept(sad, words=FINE, soundness=replace(CLEAR, crowded=True))
     assert "emotion" in crowded.unknown and crowded.conflict is None
+
+
+def test_a_head_that_is_beyond_all_doubt_gives_a_chance_and_no_warning() -> None:
+    found = percept(heard(part(), {"sounds": [-4000, 0, 4000, 0]}))
+    assert all(0 <= chance <= 1 for chance in found.events.values())

@@ -15,6 +15,7 @@ from models.perception.words import WordsMood
 from models.types import EAR_RATE
 
 MOMENT = 0.5  # chance from which something happened
+SURE_LOGIT = 30.0  # beyond it a chance differs from 0 or 1 by nothing one could tell
 TELLING = 0.01  # share of the loudest part's sound; a fainter part has no say
 MEASURED = ("hoarse", "breath", "tired")  # conditions that are told without the network
 
@@ -136,7 +137,8 @@ def _moments(evidence: Evidence, card: Card) -> tuple[Moment, ...]:
 
 
 def _chance(logits: Logits, card: Card) -> Logits:
-    chances: Logits = 1 / (1 + np.exp(-logits / card.temperature["sounds"]))
+    cooled = np.clip(logits / card.temperature["sounds"], -SURE_LOGIT, SURE_LOGIT)
+    chances: Logits = 1 / (1 + np.exp(-cooled))
     return chances
 
 
