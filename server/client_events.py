@@ -7,11 +7,13 @@ from typing import Annotated, Any, Literal
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+from models.types import WIRE_RATE
 from server.errors import ClientError
 from server.session_config import MAX_INSTRUCTIONS, AudioFormat
 from server.validation import client_error
 
 MAX_TEXT = 64_000  # characters in one item
+MAX_SAMPLES = 24 * 3600 * WIRE_RATE  # a day
 MAX_DEPTH = 32  # of nested objects and lists: JSON can be written only so deep
 
 
@@ -137,8 +139,8 @@ class Playback(Said):
     type: Literal["attune.playback"]
     response_id: str
     item_id: str
-    played_samples: int = Field(ge=0)
-    input_samples: int | None = Field(None, ge=0)
+    played_samples: int = Field(ge=0, le=MAX_SAMPLES)
+    input_samples: int | None = Field(None, ge=0, le=MAX_SAMPLES)
 
 
 class ConsentGiven(Said):

@@ -10,6 +10,7 @@ from models.protocols import Models
 from models.types import WIRE_RATE
 from server.clock import Clock
 from server.consent import Consent
+from server.errors import ClientError
 from server.floor import Floor
 from server.input_buffer import InputBuffer
 from server.link import Wake
@@ -30,7 +31,6 @@ log = logging.getLogger(__name__)
 BLOCK = WIRE_RATE * 32 // 1000  # samples the clock moves by at once: one frame of the ear
 BLOCK_BYTES = BLOCK * 2
 YIELD_BLOCKS = 16  # after so many in a row, others get their turn
-ERASE_SEC = 10.0  # to wait until what was withdrawn has gone from the disk
 KEEP_SEC = 3  # of input kept while nobody speaks: more than any pre-roll
 
 
@@ -171,6 +171,11 @@ class Session:
 
     async def consent(self, consent: Consent, name: str | None) -> None:
         """The person says what may be kept: from this sample on."""
+        if not self.room.recorder.takes(consent):
+            raise ClientError(
+                "too_many_consents",
+                "Consent has been changed too often in this session; it can only be withdrawn.",
+            )
         await self.catch_up()
         room = self.room
         gone = room.recorder.allow(consent, self._setting(), name, room.clock.time())
@@ -178,8 +183,9 @@ class Session:
             await self._tell_recording()
             return
 
-        async def tell() -> None:
-            await asyncio.wait([gone], timeout=ERASE_SEC)
+        async def tell() -> None:  # once it is true, however long the disk takes
+            with room.clock.resting():
+                await asyncio.wait([gone])
             room.post(self._tell_recording)
 
         room.spawn(tell())

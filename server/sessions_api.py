@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Generator
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -59,6 +59,9 @@ class Live(Protocol):
     async def forget(self, session_id: str, consent: Consent | None) -> bool:
         """Keep only what the consent covers, nothing for None; False if it is not one of ours."""
 
+    async def written(self, session_id: str) -> None:
+        """Wait, though not for long, until one that is just over can be found on the disk."""
+
 
 def router(
     library: Library,
@@ -83,6 +86,7 @@ def router(
         request: Request,
         session_id: Annotated[str, Path(json_schema_extra=dict(ID_SCHEMA))],
     ) -> Visit:
+        await live.written(session_id)
         return await reception.visit(request, session_id)
 
     async def present(visit: Annotated[Visit, Depends(visit)]) -> Visit:
@@ -195,7 +199,10 @@ def router(
         left = wish.of(visit.held)
         scopes = Scopes(transcript=left.transcript, audio=left.audio, research=left.research)
         session_id = visit.session.id
-        if await live.forget(session_id, left):
+        dealt_with = False
+        with suppress(StillRecording):  # then the library notes it down, and does it later
+            dealt_with = await live.forget(session_id, left)
+        if dealt_with:
             removed = [scope for scope in visit.held.scopes if scope not in left.scopes]
             return Narrowed(id=session_id, removed=removed, exports=[], left=[], consent=scopes)
         gone = await done(partial(library.revoke, session_id, left))

@@ -687,3 +687,15 @@ def test_turns_that_cannot_be_placed_are_left_out(tmp_path: Path) -> None:
         ]
     )
     assert finishing.turns(folder.path, begun()) == []
+
+
+def test_why_writing_broke_off_is_known_after_a_restart_though_nothing_more_could_be_written(
+    tmp_path: Path,
+) -> None:
+    folder, _ = recorded(tmp_path)
+    folder.stop("disk_full")
+    folder.abandon()
+    assert repair(folder.path)
+    session = record.read(folder.path)
+    assert [stop.reason for stop in session.stopped] == ["disk_full"]
+    assert verify(folder.path) == [] and not list(folder.path.glob(".stopped-*"))

@@ -625,3 +625,74 @@ async def test_the_reply_to_a_turn_of_before_the_consent_is_not_heard_in_the_rec
         await talker.settle()
     _, reply = channels(tmp_path)
     assert not reply.any()
+
+
+async def test_consent_that_is_flipped_without_end_is_refused_but_can_be_withdrawn(
+    tmp_path: Path,
+) -> None:
+    async with recorded(tmp_path) as talker:
+        for _ in range(16):
+            await consent(talker, **ALL)
+            await consent(talker, **NOTHING)
+        await talker.send("attune.consent", **ALL)
+        refused = await talker.until("error", "attune.recording")
+        assert refused["error"]["code"] == "too_many_consents"
+        await consent(talker, **NOTHING)
+    session = record(tmp_path)
+    assert session.allowed and not session.allowed.audio
+
+
+async def test_a_withdrawal_happens_though_the_recorder_makes_a_mistake(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def mistaken(*_: Any) -> None:
+        raise KeyError("Zanzibar")
+
+    async with recorded(tmp_path) as talker:
+        await consent(talker, **ALL)
+        await talker.ask()
+        await talker.settle()
+        monkeypatch.setattr("server.recording.user_track.UserTrack.settle", mistaken)
+        await talker.send("attune.consent", **NOTHING)
+        told = await talker.until("attune.recording")
+        while told["scopes"]:
+            told = await talker.until("attune.recording")
+    session = record(tmp_path)
+    assert session.state == "finished" and session.allowed and not session.allowed.transcript
+    assert not (folder(tmp_path) / AUDIO_FILE).exists()
+
+
+async def test_a_fault_before_the_consent_is_told_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def mistaken(*_: Any) -> None:
+        raise KeyError("Zanzibar")
+
+    async with recorded(tmp_path) as talker:
+        with monkeypatch.context() as patch:
+            patch.setattr("server.recording.user_track.UserTrack.arrived", mistaken)
+            await talker.say(HUSH, 0.2)
+            await talker.settle()
+        told = await consent(talker, **ALL)
+        assert told["recording"] is False and told["reason"] == "recorder_error"
+
+
+async def test_a_session_can_be_deleted_at_once_though_the_disk_has_not_caught_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create = SessionFolder.create
+
+    def slowly(runs: Path, session: SessionFile) -> SessionFolder:
+        time.sleep(0.7)
+        return create(runs, session)
+
+    monkeypatch.setattr(SessionFolder, "create", slowly)
+    async with serving(recording={"runs": str(tmp_path)}) as (url, _):
+        async with talking(url, "?attune=1") as talker:
+            await consent(talker, **ALL)
+            await talker.ask()
+            await talker.settle()
+        async with over_http(url, talker) as http:
+            answer = await http.delete(talker.of("attune.session")[0]["id"])
+        assert answer.status_code == 200, answer.text
+    assert record(tmp_path).state == "deleted"

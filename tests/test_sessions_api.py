@@ -58,6 +58,9 @@ class Nobody:
         self.told.append((session_id, consent))
         return session_id == self.here
 
+    async def written(self, session_id: str) -> None:
+        pass
+
 
 @dataclass
 class Place:

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Generator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,11 +18,12 @@ from server.recording.recorder import Recorder
 from server.recording.scribe import Scribe
 from server.sessions import retention
 from server.sessions.format import ModelUsed
-from server.sessions.library import Library
+from server.sessions.library import Library, StillRecording
 from server.sessions.speakers import Pseudonyms, key_for
 
 log = logging.getLogger(__name__)
 
+OVER_SEC = 120.0  # after which nobody waits for a folder any more
 FINISH_SEC = 10.0  # to wait for a folder somebody wants deleted
 CLOSE_SEC = 4.0  # to finish what is being recorded when the server stops; the rest is repaired
 
@@ -92,11 +93,23 @@ class Desk:
     @contextmanager
     def attended(self, recorder: Recorder) -> Generator[None, None, None]:
         """While the conversation goes on it can be told to forget."""
-        self._live[recorder.session_id] = recorder
+        session_id = recorder.session_id
+        self._live[session_id] = recorder
         try:
             yield
         finally:
-            del self._live[recorder.session_id]
+            del self._live[session_id]
+            if recorder.consent and recorder.possible:
+                self._awaited.setdefault(session_id, asyncio.Event())
+                # Should it never be finished, nobody need wait for it for ever.
+                asyncio.get_running_loop().call_later(OVER_SEC, self._tell_finished, session_id)
+
+    async def written(self, session_id: str) -> None:
+        """Wait, though not for long, for a conversation that is just over to be a whole folder."""
+        if session_id not in self._live and (awaited := self._awaited.get(session_id)):
+            with suppress(TimeoutError):
+                async with asyncio.timeout(FINISH_SEC):
+                    await awaited.wait()
 
     async def forget(self, session_id: str, consent: Consent | None) -> bool:
         """Have a conversation that goes on here keep no more than this; None: nothing at all.
@@ -107,18 +120,15 @@ class Desk:
         if recorder is None or recorder.consent is None or not recorder.possible:
             return False
         if consent is not None:
-            if gone := recorder.narrow(consent):
-                await asyncio.wait([gone], timeout=FINISH_SEC)
+            gone = recorder.narrow(consent)
+            if gone and not (await asyncio.wait([gone], timeout=FINISH_SEC))[0]:
+                raise StillRecording(f"{session_id} is being withdrawn; the disk is slow")
             return True
         finished = self._awaited.setdefault(session_id, asyncio.Event())
         recorder.give_up()
-        try:
+        with suppress(TimeoutError):  # what cannot be finished can be deleted all the same
             async with asyncio.timeout(FINISH_SEC):
                 await finished.wait()
-        except TimeoutError:
-            pass  # what cannot be finished can be deleted all the same
-        finally:
-            self._awaited.pop(session_id, None)
         return True
 
     def _pseudonym(self, name: str) -> str | None:
@@ -134,7 +144,7 @@ class Desk:
             log.error("names cannot be made pseudonyms: %s", where(error))
 
     def _tell_finished(self, session_id: str) -> None:
-        if awaited := self._awaited.get(session_id):
+        if awaited := self._awaited.pop(session_id, None):
             awaited.set()
 
     def _file(self, folder: Path) -> None:

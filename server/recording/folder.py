@@ -16,7 +16,7 @@ from server.recording.lock import Busy, Lock
 from server.recording.paper import Reason
 from server.recording.permitted import permitted
 from server.recording.record import Unreadable
-from server.recording.repair import MAKING, left_behind, needs_repair, repair
+from server.recording.repair import MAKING, STOPPED, left_behind, needs_repair, repair
 from server.recording.verify import verify
 from server.recording.whole_files import PRIVATE_FOLDER, sync_folder
 from server.sessions.format import (
@@ -119,8 +119,11 @@ class SessionFolder:
 
     def stop(self, reason: Reason) -> None:
         """Nothing more will be written: the record shall say so, once it can be written."""
-        now = datetime.now(UTC)
-        self._stopped = self._stopped or Stopped(at=self._reached, wall=now, reason=reason)
+        if self._stopped:
+            return
+        self._stopped = Stopped(at=self._reached, wall=datetime.now(UTC), reason=reason)
+        with suppress(OSError):  # an empty file has room where nothing else has
+            (self.path / f"{STOPPED}{reason}").touch()
 
     def finish(self, session: SessionFile) -> None:
         """The conversation is over. If it raises it can be done again, or be left for a repair."""
@@ -130,6 +133,8 @@ class SessionFolder:
         self._tell_stopped()
         record.write(self.path, self._as_it_is())
         complete(self.path, self._as_it_is(), "finished")
+        for note in self.path.glob(f"{STOPPED}*"):
+            note.unlink(missing_ok=True)
         self._lock.release(self.path)
 
     def abandon(self) -> None:

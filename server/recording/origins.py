@@ -22,6 +22,11 @@ class Origins:
         self._asked_about = EVERYTHING  # and what a reply was asked for
 
     @property
+    def changes(self) -> int:
+        """How often consent was given or withdrawn."""
+        return len(self._changes) - 1
+
+    @property
     def present(self) -> Consent:
         return self._changes[-1][1]
 

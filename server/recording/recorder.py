@@ -25,6 +25,7 @@ from server.timeline import Timeline
 SAMPLE_BYTES = 2
 # Told by the sound itself: in the log they are the samples they carried.
 AUDIO_EVENTS = ("input_audio_buffer.append", "response.output_audio.delta")
+MAX_CHANGES = 32  # of consent: each rewrites what was kept
 LOOK_BACK = WIRE_RATE  # how often it is looked what has become certain
 
 Source = Literal["client", "server", "recorder"]
@@ -93,6 +94,11 @@ class Recorder:
 
     # -- consent
 
+    def takes(self, consent: Consent) -> bool:
+        """Whether it may be changed to this: to withdraw is possible always."""
+        narrows = self.consent is not None and self.consent.both(consent) == consent
+        return narrows or self._origins.changes < MAX_CHANGES
+
     @guarded
     def allow(
         self, consent: Consent, setting: Setting, name: str | None, now: float
@@ -103,8 +109,11 @@ class Recorder:
         """
         if self._paper.sheets is None or self.deleted:
             return None
-        self._lay(self._user.settle(self._timeline, now))
         self._setting = setting
+        try:
+            self._lay(self._user.settle(self._timeline, now))
+        except Exception as error:  # what someone withdraws has to go all the same
+            self.fail(error)
         speaker = self._paper.pseudonym(name) if name and consent.personal else None
         return self._agree(consent, speaker)
 
@@ -175,6 +184,7 @@ class Recorder:
         else:
             self._note_event("client", event)
 
+    @guarded
     def asked_in_sound(self) -> None:
         """The client sent a message that is sound and nothing else."""
         self._lines.message()
@@ -215,6 +225,7 @@ class Recorder:
         where = {"item_id": item, "role": "user", "start": start, "end": end}
         self._note("recorder", {"type": "recording.turn", **where})
 
+    @guarded
     def played(self, reply: str, samples: int, captured: int | None) -> None:
         """The client says so much has sounded, when it had captured so many samples."""
         at = None if captured is None else self._user.position_of(captured)
@@ -233,14 +244,16 @@ class Recorder:
 
     @guarded
     def close(self, why: Why, now: float) -> None:
-        self._lay(self._user.settle(self._timeline, now))
-        self.replies.close()
-        self._looked_back = -LOOK_BACK
-        self._look_back()
-        self._end(why)
+        try:
+            self._lay(self._user.settle(self._timeline, now))
+            self.replies.close()
+            self._looked_back = -LOOK_BACK
+            self._look_back()
+            self._lines.flush()
+        finally:
+            self._end(why)
 
     def _end(self, why: Why) -> None:
-        self._lines.flush()
         if self._sheet and self._session:
             ending = Ending(at=self._timeline.position, wall=datetime.now(UTC), why=why)
             self._session = self._session.model_copy(update={"ended": ending})
@@ -271,8 +284,9 @@ class Recorder:
 
     def fail(self, error: Exception) -> None:
         """We made a mistake: nothing more is recorded, and the conversation goes on."""
-        log.error("recording of %s failed: %s", self.session_id, where(error))
-        self._stop("recorder_error")
+        if self.stopped is None:
+            log.error("recording of %s failed: %s", self.session_id, where(error))
+            self._stop("recorder_error")
 
     def _failed(self, reason: Reason) -> None:
         """Called by the thread that writes: it can no longer."""
@@ -280,9 +294,11 @@ class Recorder:
             self._paper.loop.call_soon_threadsafe(self._stop, reason)
 
     def _stop(self, reason: Reason) -> None:
-        if self.stopped or self._sheet is None or self._session is None:
+        if self.stopped:
             return
         self.stopped = reason
+        if self._sheet is None or self._session is None:
+            return
         stopped = Stopped(at=self._timeline.position, wall=datetime.now(UTC), reason=reason)
         self._session = self._session.model_copy(
             update={"stopped": [*self._session.stopped, stopped]}

@@ -21,8 +21,10 @@ from server.sessions.format import (
     USER_JOURNAL,
     Ending,
     SessionFile,
+    Stopped,
 )
 
+STOPPED = ".stopped-"  # and the reason: writing has broken off
 MAKING = ".new-"  # begins the name of a folder whose record is not written yet
 MAKING_SEC = 60.0  # nobody takes that long to write it
 _RECORDING = re.compile(rb'"state":\s*"recording"')
@@ -86,7 +88,21 @@ def _make_whole(folder: Path, session: SessionFile) -> None:
         return
     if session.ended is None:
         session = session.model_copy(update={"ended": _ending(folder, session)})
+    notes = list(folder.glob(f"{STOPPED}*"))
+    if notes and not session.stopped:
+        session = session.model_copy(update={"stopped": [_stop(folder, session, notes[0])]})
     complete(folder, session, "repaired")
+    for note in notes:
+        note.unlink(missing_ok=True)
+
+
+def _stop(folder: Path, session: SessionFile, note: Path) -> Stopped:
+    """What a writer could leave no more of than a name, for want of room."""
+    wall = datetime.fromtimestamp(note.stat().st_mtime, UTC)
+    at = journal.samples(folder / USER_JOURNAL) or _ending(folder, session).at
+    return Stopped.model_validate(
+        {"at": at, "wall": wall, "reason": note.name.removeprefix(STOPPED)}
+    )
 
 
 def _ending(folder: Path, session: SessionFile) -> Ending:

@@ -187,6 +187,7 @@ class Library:
                     recovery.uploaded.append(path.name)
         with _told(recovery):
             recovery.problems.extend(self.sync())
+            self.index.forget_deleted()  # it may have been read when it was to go
             self._purge_orphans()
         for row in self.index.rows():
             with _told(recovery):
