@@ -11,6 +11,7 @@ from fastapi import Request
 from server.access import Access, Role
 from server.consent import Consent
 from server.http_refusals import Refusal
+from server.recording.permitted import permitted
 from server.sessions.format import SessionFile
 from server.sessions.library import Library, RemarksNotAllowed, TooManyRatings
 from server.sessions.store import (
@@ -41,10 +42,7 @@ class Visit:
 
     @property
     def held(self) -> Consent:
-        allowed = self.file.allowed
-        if allowed is None:
-            return Consent()
-        return Consent(allowed.transcript, allowed.audio, allowed.research)
+        return permitted(self.file)
 
 
 class Reception:

@@ -291,7 +291,8 @@ class Replies:
                 header = pack("<II", giving.sequence, offset)
                 await room.link.play(header + pcm)
             else:
-                delta = b64encode(encoder(piece)).decode()
+                told = pcm if audio_format.type == "audio/pcm" else encoder(piece)
+                delta = b64encode(told).decode()
                 await giving.tell_part("output_audio.delta", delta=delta)
             if offset == 0:
                 await room.tell(_timing(giving))

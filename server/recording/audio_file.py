@@ -9,7 +9,7 @@ import soundfile
 from numpy.typing import NDArray
 
 from models.types import WIRE_RATE
-from server.recording.journal import SAMPLE_BYTES
+from server.recording.entries import SAMPLE_BYTES
 from server.recording.whole_files import PRIVATE_FILE, part_of, settle
 from server.sessions.format import AUDIO_FILE, REPLY_JOURNAL, USER_JOURNAL
 

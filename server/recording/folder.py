@@ -8,7 +8,7 @@ from shutil import rmtree
 
 from server.consent import Consent
 from server.recording import journal, record
-from server.recording.entries import Channel, Hush, Said, Sound
+from server.recording.entries import SAMPLE_BYTES, Channel, Hush, Said, Sound
 from server.recording.erasure import entomb, erase, keep_only
 from server.recording.event_log import EventLog
 from server.recording.finishing import complete
@@ -86,7 +86,7 @@ class SessionFolder:
             elif allowed.audio:
                 laid[entry.channel].append(entry)
                 if entry.channel == "user" and isinstance(entry, Sound):
-                    end = entry.position + len(entry.pcm) // journal.SAMPLE_BYTES
+                    end = entry.position + len(entry.pcm) // SAMPLE_BYTES
                     self._reached = max(self._reached, end)
         for channel, sounds in laid.items():
             if sounds:

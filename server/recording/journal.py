@@ -4,10 +4,9 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from server.recording.entries import Hush, Sound
+from server.recording.entries import SAMPLE_BYTES, Hush, Sound
 from server.recording.whole_files import PRIVATE_FILE
 
-SAMPLE_BYTES = 2
 ZEROS = bytes(1 << 16)
 
 

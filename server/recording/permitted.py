@@ -9,7 +9,7 @@ from server.sessions.format import Consented, SessionFile
 
 def permitted(session: SessionFile) -> Consent:
     """What may be kept of the session now; nothing, if nobody said so."""
-    return _plain(session.allowed) if session.allowed else Consent()
+    return meant(session.allowed) if session.allowed else Consent()
 
 
 def permitted_at(words: Sequence[Consented], at: int, wall: datetime) -> Consent:
@@ -17,7 +17,7 @@ def permitted_at(words: Sequence[Consented], at: int, wall: datetime) -> Consent
     moment = (at, wall)
     result = Consent()
     for word in words:
-        said = _plain(word)
+        said = meant(word)
         result = said if (word.at, word.wall) <= moment else result.both(said)
     return result
 
@@ -33,5 +33,6 @@ def recorded_from(session: SessionFile) -> int | None:
     return since
 
 
-def _plain(word: Consented) -> Consent:
+def meant(word: Consented) -> Consent:
+    """One word on consent, without when it was said."""
     return Consent(word.transcript, word.audio, word.research)

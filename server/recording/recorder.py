@@ -13,7 +13,16 @@ from server.consent import SCOPES, Consent
 from server.private_log import where
 from server.recording.allowed import Setting, consented, described, lost
 from server.recording.audio_lines import AudioLines
-from server.recording.entries import Closed, Described, Hush, Said, Sound, Withdrawn, since
+from server.recording.entries import (
+    SAMPLE_BYTES,
+    Closed,
+    Described,
+    Hush,
+    Said,
+    Sound,
+    Withdrawn,
+    since,
+)
 from server.recording.guarded import guarded
 from server.recording.origins import NOTHING, Origins
 from server.recording.paper import Paper, Reason, Sheet
@@ -22,7 +31,6 @@ from server.recording.user_track import UserTrack
 from server.sessions.format import Ending, SessionFile, Stopped
 from server.timeline import Timeline
 
-SAMPLE_BYTES = 2
 # Told by the sound itself: in the log they are the samples they carried.
 AUDIO_EVENTS = ("input_audio_buffer.append", "response.output_audio.delta")
 MAX_CHANGES = 32  # of consent: each rewrites what was kept

@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from models.types import WIRE_RATE
-from server.recording.entries import Hush, Sound, since
+from server.recording.entries import SAMPLE_BYTES, Hush, Sound, since
 from server.recording.guarded import guarded
 from server.recording.reply_track import ReplyTrack, Span
 from server.timeline import Timeline
 
-SAMPLE_BYTES = 2
 LAST_REPORT = WIRE_RATE // 2  # a client that has reported all but this has played it all
 REPORTED = 2 * WIRE_RATE  # after its end, by when a client has reported what it played of a reply
 

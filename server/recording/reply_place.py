@@ -3,8 +3,8 @@
 from typing import NamedTuple
 
 from models.types import WIRE_RATE
+from server.recording.entries import SAMPLE_BYTES
 
-SAMPLE_BYTES = 2
 NOISE = WIRE_RATE * 5 // 1000  # reports that differ by less say the same
 # A client that reports so soon was still waiting for more when a piece came late, or would have
 # reported before.

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from models.types import WIRE_RATE
-from server.recording.entries import Hush, Sound
-from server.recording.reply_place import SAMPLE_BYTES, Placed, ReplyPlace, end_of
+from server.recording.entries import SAMPLE_BYTES, Hush, Sound
+from server.recording.reply_place import Placed, ReplyPlace, end_of
 
 CORRECTABLE = 3 * WIRE_RATE  # so long after its end a reply may still be moved
 MAX_HELD = 8  # replies kept for it

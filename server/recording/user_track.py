@@ -4,10 +4,9 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from models.types import WIRE_RATE
-from server.recording.entries import Hush, Sound
+from server.recording.entries import SAMPLE_BYTES, Hush, Sound
 from server.timeline import Timeline
 
-SAMPLE_BYTES = 2
 FLOWING_SEC = 0.25  # so much at the pace of speech, and all that was held back has come
 FLOWING = round(FLOWING_SEC * WIRE_RATE)
 BURST_SHARE = 8  # a block of which more than an eighth repays a silence came in a burst

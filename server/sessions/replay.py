@@ -13,6 +13,7 @@ from models.types import WIRE_RATE
 from server.client import PIECE, PIECE_SEC, Call, CallError, calling
 from server.client import kept as told_of
 from server.consent import Consent
+from server.recording.permitted import permitted
 from server.sessions.format import SessionFile
 from server.sessions.stored import StoredSession
 
@@ -62,7 +63,7 @@ def allowed(source: SessionFile) -> Consent:
         raise ReplayError(f"{source.id} is still being recorded")
     if last is None or not last.audio or source.audio is None:
         raise ReplayError(f"{source.id} cannot be replayed: its sound may not be kept, or is not")
-    return Consent(last.transcript, last.audio, last.research)
+    return permitted(source)
 
 
 async def _settle(call: Call, source: SessionFile) -> None:

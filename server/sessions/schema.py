@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 from pydantic.json_schema import models_json_schema
 
-from server.sessions.format import SCHEMA_VERSION, Line, Position, SessionFile, Shape
+from server.sessions.format import SCHEMA_VERSION, Line, Position, SessionFile, Shape, TurnSpan
 
 SCHEMAS = Path(__file__).with_name("schemas")
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -21,16 +21,10 @@ Messages = Annotated[int, Field(ge=0)]
 Json = dict[str, Any]
 
 
-class Turn(Shape):
+class Turn(TurnSpan):
     """Where a turn lies; a later one for the same item replaces it."""
 
     type: Literal["recording.turn"]
-    item_id: str
-    role: Literal["user", "assistant"]
-    start: Position
-    end: Position
-    response_id: str | None = None
-    interrupted: bool = False
 
 
 class Heard(Shape):

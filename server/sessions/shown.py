@@ -13,6 +13,7 @@ from rich.text import Text
 
 from models.types import WIRE_RATE
 from server.consent import Consent
+from server.recording.permitted import meant
 from server.sessions.exchanges import RecordedTurn
 from server.sessions.format import Notes, Rating, SessionFile
 from server.sessions.heard import in_words
@@ -126,7 +127,7 @@ def _facts(
     elif file.state == "recording":
         yield "took", "it is still being recorded, or waits for repair"
     for each in file.consent:
-        given = scopes(Consent(each.transcript, each.audio, each.research))
+        given = scopes(meant(each))
         yield "consent", f"{given} (at {clock(each.at / WIRE_RATE)}, {_when(each.wall)})"
     if file.speaker:
         yield "speaker", file.speaker
