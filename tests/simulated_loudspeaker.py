@@ -85,6 +85,6 @@ class Loudspeaker:
                 reports.append((reply, at))
                 reply.flows = at == end
                 reply.not_before = 0 if reply.flows else at + PAUSE
-            if not (reply.complete or reply.silenced):
+            if reply.waiting or not (reply.complete or reply.silenced):
                 break  # the next one waits until this one has been played
         return reports

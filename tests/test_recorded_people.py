@@ -78,6 +78,20 @@ def test_a_loudspeaker_knows_which_sample_sounded_when() -> None:
     assert speaker.play(5480, 1000) == [] and not speaker.busy
 
 
+def test_a_loudspeaker_plays_no_reply_in_the_middle_of_another() -> None:
+    speaker = Loudspeaker()
+    for reply in ("one", "two"):
+        speaker.created({"id": reply})
+        speaker.receive(reply, bytes(2 * 2000))
+    speaker.complete("two")
+    speaker.play(0, 2100)  # the first one runs dry
+    speaker.receive("one", bytes(2 * 500))
+    speaker.complete("one")
+    assert speaker.play(2100, 200) == []  # so soon it would stutter
+    played = [(reply.response_id, at) for reply, at in speaker.play(2500, 1000)]
+    assert played == [("one", 3000), ("two", 3500)]
+
+
 def test_people_are_of_every_kind() -> None:
     plans = [planned(number, 60, 180) for number in range(200)]
     kinds = {"unasked", "refused", "given", "later", "withdrawn", "again"}

@@ -237,12 +237,51 @@ def test_an_old_reply_is_let_go_in_its_place() -> None:
     track = ReplyTrack()
     writes = give(track, 25, SECOND)
     track.ended("a")
-    assert track.passing(4 * SECOND) == []
-    assert track.passing(5 * SECOND + 1) == ["a"]
+    track.passing(12 * SECOND)
+    assert track.gone() == []
+    track.passing(12 * SECOND + 1)
+    assert track.gone() == [("a", (SECOND, 2 * SECOND, False))]
     assert track.span("a") is None
     assert track.acknowledged("a", 1000, SECOND + 5000) == []
     writes += give(track, 1, SECOND, reply="b")
     assert lies(writes)[-1] == (2 * SECOND, 0, PIECE)
+
+
+def test_a_reply_is_held_as_long_as_its_client_may_be_on_its_way_to_it() -> None:
+    track = ReplyTrack()
+    writes = give(track, 25, SECOND) + track.ended("a")
+    writes += give(track, 25, 2 * SECOND, reply="b") + track.ended("b")
+    for second in range(5, 30, 5):  # it stutters
+        track.passing(second * SECOND)
+        writes += track.acknowledged("a", second * PIECE // 5, second * SECOND)
+    track.passing(34 * SECOND)
+    assert track.gone() == []
+    writes += track.acknowledged("b", PIECE, 34 * SECOND)
+    assert lies(writes)[-1] == (34 * SECOND - PIECE, 0, 25 * PIECE)
+
+
+def test_a_reply_is_held_while_its_client_tells_of_one_before_but_not_when() -> None:
+    track = ReplyTrack()
+    for reply in ("a", "b"):
+        give(track, 25, SECOND, reply=reply)
+        track.ended(reply)
+    for second in range(5, 30, 5):
+        track.passing(second * SECOND)
+        track.acknowledged("a", second * PIECE // 5, None)
+    track.passing(34 * SECOND)
+    assert track.gone() == []
+    track.passing(36 * SECOND)
+    assert [reply for reply, _ in track.gone()] == ["a", "b"]
+
+
+def test_many_replies_are_bounded_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("server.recording.reply_track.MAX_KEPT", 2 * SECOND)
+    track, writes = ReplyTrack(), list[Sound | Hush]()
+    for number in range(10):
+        writes += give(track, 20, number * SECOND, reply=f"{number}")
+        assert sum(reply.kept for reply in track._replies.values()) <= 2 * SECOND
+    assert [reply for reply, _ in track.gone()] == [f"{number}" for number in range(8)]
+    assert lies(writes) == [(number * SECOND, 0, 20 * PIECE) for number in range(10)]
 
 
 def test_little_is_kept_of_a_reply_whose_client_reports() -> None:

@@ -40,6 +40,7 @@ class ReplyPlace:
         self.limit: int | None = None  # nothing from this sample on sounded
         self.complete = False  # all of it was sent
         self.over_at: int | None = None  # where the clock stood when it ended
+        self.reported_at = 0  # ... and when the client last told of it
         self._pcm = bytearray()
         self._runs: list[Run] = []
         self._origin: float | None = None

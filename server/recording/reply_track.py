@@ -7,8 +7,10 @@ from models.types import WIRE_RATE
 from server.recording.entries import SAMPLE_BYTES, Hush, Sound
 from server.recording.reply_place import Placed, ReplyPlace, end_of
 
-CORRECTABLE = 3 * WIRE_RATE  # so long after its end a reply may still be moved
-MAX_HELD = 8  # replies kept for it
+# So long a client may be silent about a reply, and then still tell where it was played: after the
+# reply's end, and after its last word on any before.
+CORRECTABLE = 10 * WIRE_RATE
+MAX_HELD = 64  # replies kept for it
 MAX_KEPT = 600 * WIRE_RATE  # samples of them
 
 
@@ -29,7 +31,7 @@ class ReplyTrack:
         self._floor = begin  # nothing may move to before this
         self._now = begin
         self._replies: dict[str, ReplyPlace] = {}  # in the order they are given
-        self._gone: list[str] = []
+        self._gone: list[tuple[str, Span | None]] = []
 
     def sent(
         self, reply_id: str, offset: int, pcm: bytes, at: int, origin: float
@@ -57,7 +59,10 @@ class ReplyTrack:
     def acknowledged(self, reply_id: str, played: int, at: int | None) -> list[Sound | Hush]:
         """The client had played so much of the reply at a position; None: it did not say when."""
         reply = self._replies.get(reply_id)
-        if reply is None or not reply.acknowledge(played, at, self._floor_of(reply)):
+        if reply is None:
+            return []
+        reply.reported_at = self._now
+        if not reply.acknowledge(played, at, self._floor_of(reply)):
             return []
         laid = self._relaid()
         self._forget()
@@ -93,14 +98,26 @@ class ReplyTrack:
             self._end(reply_id)
         return []
 
-    def passing(self, position: int) -> list[str]:
-        """Session time goes on; returns the replies that will not be moved any more."""
-        self._now = max(self._now, position)
-        for reply_id, reply in list(self._replies.items()):
-            over = reply.over_at
-            if over is None or self._now <= max(over, end_of(reply.placed, 0)) + CORRECTABLE:
-                break
+    def passing(self, position: int) -> None:
+        """Session time goes on: let go of the replies that will not be moved any more."""
+        for reply_id in self.past(position):
             self._let_go(reply_id)
+
+    def past(self, position: int) -> list[str]:
+        """The replies of which nothing more will be told."""
+        self._now = max(self._now, position)
+        past: list[str] = []
+        for reply_id, reply in self._replies.items():
+            if reply.over_at is None:
+                break
+            quiet_since = max(reply.over_at, reply.reported_at, end_of(reply.placed, 0))
+            if self._now <= quiet_since + CORRECTABLE:
+                break  # those after it are still to come
+            past.append(reply_id)
+        return past
+
+    def gone(self) -> list[tuple[str, Span | None]]:
+        """The replies let go since this was last asked, and where they lie for good."""
         gone, self._gone = self._gone, []
         return gone
 
@@ -130,21 +147,20 @@ class ReplyTrack:
         return self._relaid()
 
     def _let_go(self, reply_id: str) -> None:
-        self._gone.append(reply_id)
+        self._gone.append((reply_id, self.span(reply_id)))
         self._floor = self._floor_after(self._replies.pop(reply_id))
 
     def _floor_after(self, reply: ReplyPlace) -> int:
         return max(self._floor, end_of(reply.placed, self._floor))
 
     def _bound(self, reply: ReplyPlace) -> None:
-        """Lay a reply down for good that is longer than any we keep."""
-        if reply.kept <= MAX_KEPT:
-            return
-        for earlier, other in list(self._replies.items()):
-            if other is reply:
+        """Lay down for good what is more than we keep."""
+        while sum(other.kept for other in self._replies.values()) > MAX_KEPT:
+            oldest = next(iter(self._replies))
+            if self._replies[oldest] is reply:
+                reply.freeze()
                 break
-            self._let_go(earlier)
-        reply.freeze()
+            self._let_go(oldest)
 
     def _forget(self) -> None:
         """What is known of the oldest reply cannot be moved any more, not even by another."""
