@@ -4,7 +4,8 @@ import asyncio
 import tempfile
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import count, takewhile
+from itertools import count, groupby, takewhile
+from operator import attrgetter
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -113,7 +114,7 @@ class LlamaCpp:
                     yield text
             try:
                 await call
-            except RuntimeError as error:
+            except (RuntimeError, ValueError) as error:  # the latter: it refuses the messages
                 raise BackendError(ROLE, "The reply engine stopped with an error.") from error
         finally:
             left.set()
@@ -154,7 +155,7 @@ class LlamaCpp:
     def _request(self, slot: _Slot, turns: Sequence[Turn], max_tokens: int) -> dict[str, object]:
         return {
             **self._sampling,
-            "messages": [{"role": turn.role, "content": turn.text} for turn in turns],
+            "messages": _messages(turns),
             "max_tokens": max_tokens,
             "id_slot": slot.number,
             "stream": True,
@@ -183,6 +184,15 @@ def _engine(model: Path, slots: int, threads: int) -> Any:
         except RuntimeError as error:
             sentence = f"The reply engine cannot load {model.name}: is it a GGUF file?"
             raise BackendError(ROLE, sentence) from error
+
+
+def _messages(turns: Sequence[Turn]) -> list[dict[str, str]]:
+    """As the engine wants them: one side's turns in a row, which it refuses, are one message."""
+    said = [
+        (role, " ".join(turn.text for turn in row))
+        for role, row in groupby(turns, attrgetter("role"))
+    ]
+    return [{"role": role, "content": text} for role, text in said]
 
 
 def _joined(turns: Iterable[Turn]) -> str:

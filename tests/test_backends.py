@@ -247,6 +247,12 @@ async def test_a_dialogue_beyond_the_context_is_refused_in_a_sentence(llama: Lla
     assert await reply(llama, STORY, 4)
 
 
+async def test_one_side_may_speak_several_times_in_a_row(llama: LlamaCpp) -> None:
+    greeted = [Turn("assistant", "Hello."), Turn("assistant", "I am listening.")]
+    assert await reply(llama, messages("", [*greeted, Turn("user", "Hi."), Turn("user", "Hm.")]), 4)
+    assert await reply(llama, messages("", greeted), 4) is not None
+
+
 async def test_a_file_that_is_no_model_is_refused_in_a_sentence(tmp_path: Path) -> None:
     file = tmp_path / "wrong.gguf"
     file.write_bytes(b"nothing")
