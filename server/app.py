@@ -16,12 +16,23 @@ from starlette.websockets import WebSocketState
 
 from models.protocols import Models
 from models.provenance import describe
-from server import audio_api, ids, sessions_api
+from server import (
+    arena_api,
+    audio_api,
+    exports_api,
+    ids,
+    reports_api,
+    sessions_api,
+    system_api,
+)
+from server.access import Access
+from server.arena import opening
 from server.clock import SampleClock, WallClock
 from server.commands import handle
 from server.config import Config, choices
 from server.errors import server_error
 from server.link import LinkLost, WebSocketLink
+from server.neighbours import LOOPBACK
 from server.openapi import DescribedApp
 from server.page import page
 from server.private_log import where
@@ -31,13 +42,13 @@ from server.server_events import event
 from server.session import Session
 from server.session_config import UNNAMED, Attune, SessionConfig
 from server.sessions.library import Library
+from server.vitals import Vitals
 
 log = logging.getLogger(__name__)
 
 VERSION = "0.1.0"
 TICK_SEC = 0.1  # how soon a silent socket is noticed; the clock then moves in such steps
 TRY_AGAIN_LATER, INTERNAL_ERROR = 1013, 1011
-LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 
 
 class Health(BaseModel):
@@ -58,13 +69,16 @@ class House:
     def __init__(self, models: Models, config: Config) -> None:
         self.models = models
         self.config = config
+        self.vitals = Vitals()
         self.library = Library.open(config.recording.runs, config.recording.spool)
+        self.chosen = choices(config)
+        self.used = used(describe(self.chosen))
         self.desk = Desk(
             config.recording,
             self.library,
             f"attune {VERSION}",
             config.profile,
-            used(describe(choices(config))),
+            self.used,
         )
         self.ready = True
         self.sessions: set[str] = set()
@@ -73,11 +87,26 @@ class House:
     def full(self) -> bool:
         return len(self.sessions) >= self.config.seats
 
+    @property
+    def watch(self) -> system_api.Watch:
+        """What its operator may look at."""
+        return system_api.Watch(
+            vitals=self.vitals,
+            seats=self.config.seats,
+            seats_taken=lambda: len(self.sessions),
+            version=VERSION,
+            profile=self.config.profile,
+            models=self.used,
+            chosen=self.chosen,
+            perceiver=self.models.perceiver,
+            records=self.config.recording.enabled,
+            disk=self.library.local,
+        )
 
-def create(models: Models, config: Config) -> FastAPI:
-    """The application, with models that are warm already."""
+
+def create(models: Models, config: Config, *, plain_page: bool = True) -> FastAPI:
+    """The application, with models that are warm already; with no page if there are others."""
     house = House(models, config)
-    front_page = page(models.perceiver)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncGenerator[None, None]:
@@ -86,11 +115,25 @@ def create(models: Models, config: Config) -> FastAPI:
             house.ready = False
         house.library.close()
 
-    app = DescribedApp(title="Attune", version=VERSION, lifespan=lifespan)
+    # FastAPI's own documentation pages would be fetched from elsewhere.
+    app = DescribedApp(
+        title="Attune", version=VERSION, lifespan=lifespan, docs_url=None, redoc_url=None
+    )
     allowed = partial(may_connect, config=config)
     app.include_router(audio_api.router(models, allowed))
     token = config.operator_token.get_secret_value() if config.operator_token else None
     app.include_router(sessions_api.router(house.library, token, allowed, house.desk))
+    access = Access(token)
+    app.include_router(system_api.router(house.watch, access, allowed))
+    runs = config.recording.runs
+    app.include_router(reports_api.router(house.library, runs, access, allowed))
+    spool = config.recording.spool
+    app.include_router(exports_api.router(house.library, runs, spool, access, allowed))
+    if config.arena.enabled:
+        arena = opening.opened(config, models, house.library, house, f"attune {VERSION}")
+        days = config.recording.keep_days
+        app.include_router(arena_api.router(arena, house.library, access, allowed, days))
+        app.state.arena = arena
 
     @app.get("/health")
     async def health() -> Health:
@@ -102,9 +145,12 @@ def create(models: Models, config: Config) -> FastAPI:
         free = config.seats - len(house.sessions)
         return Readiness(ready=house.ready, profile=config.profile, seats_free=free)
 
-    @app.get("/", response_class=HTMLResponse)
-    async def front() -> HTMLResponse:
-        return HTMLResponse(front_page)
+    if plain_page:
+        front_page = page(models.perceiver)
+
+        @app.get("/", response_class=HTMLResponse)
+        async def front() -> HTMLResponse:
+            return HTMLResponse(front_page)
 
     @app.websocket("/v1/realtime")
     async def realtime(socket: WebSocket) -> None:
@@ -114,6 +160,7 @@ def create(models: Models, config: Config) -> FastAPI:
         offered = socket.scope.get("subprotocols", [])
         await socket.accept("realtime" if "realtime" in offered else None)
         if house.full:
+            house.vitals.refused += 1
             await _refuse(socket)
             return
         await converse(socket, house)
@@ -134,10 +181,11 @@ async def converse(socket: WebSocket, house: House) -> None:
     link = WebSocketLink(socket, None if by_samples else TICK_SEC)
     clock = SampleClock() if by_samples else WallClock()
     paper = house.desk.paper(session_id, socket.headers.get("user-agent"))
-    session = Session(link, house.models, clock, config, paper)
+    session = Session(link, house.models, clock, config, paper, house.vitals)
     recorder = session.room.recorder
     why: Why = "failed"
     house.sessions.add(session_id)
+    house.vitals.began(recorder)
     log.info("session %s opened, %d in all", session_id, len(house.sessions))
     try:
         with house.desk.attended(recorder):
@@ -151,6 +199,7 @@ async def converse(socket: WebSocket, house: House) -> None:
     finally:
         recorder.close(why, clock.time())
         house.sessions.discard(session_id)
+        house.vitals.ended(recorder, why)
         log.info("session %s closed", session_id)
 
 
@@ -192,7 +241,7 @@ def may_connect(headers: Headers, config: Config) -> bool:
     """
     host, origin = headers.get("host", ""), headers.get("origin")
     try:
-        if config.on_loopback and urlsplit(f"//{host}").hostname not in LOOPBACK_NAMES:
+        if config.on_loopback and urlsplit(f"//{host}").hostname not in LOOPBACK:
             return False
         return origin is None or origin in config.origins or urlsplit(origin).netloc == host
     except ValueError:  # no address at all

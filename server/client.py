@@ -43,6 +43,8 @@ NOT_RECORDED = {  # why a server keeps nothing of a call, or no more of it
     "disk_slow": "its disk is too slow",
     "disk_error": "its disk failed",
     "recorder_error": "its recorder failed",
+    "child": "a child was heard, and none are recorded there",
+    "perception_off": "perception is off, and without it a child would not be noticed there",
     "deleted": "it was deleted",
 }
 

@@ -22,7 +22,8 @@ ROOT = Path(__file__).parent.parent
 PROFILES = ROOT / "profiles"
 CONFIG_FILE = "attune.toml"
 PREFIX = "ATTUNE_"
-NOT_OURS = ("ATTUNE_CACHE",)  # where models.weights keeps its files
+# Where models.weights keeps its files, and what a scorer shows its judge.
+NOT_OURS = ("ATTUNE_CACHE", "ATTUNE_JUDGE_KEY")
 
 
 class ConfigError(Exception):
@@ -50,8 +51,54 @@ class Recording(BaseModel):
     keep_days: float | None = Field(None, gt=0)  # older ones are deleted; None: never
     keep_gb: float | None = Field(None, gt=0)  # the oldest beyond it are deleted; None: never
     check_minutes: float = Field(60, gt=0)  # how often that is looked after
+    children: bool = True  # False: nothing is kept of a conversation in which a child is heard
     # Makes pseudonyms of names. None: one is made and kept beside the runs.
     speaker_key: SecretStr | None = Field(None, min_length=16)
+
+
+class System(BaseModel):
+    """One of those compared in the arena: how it differs from the server's own."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    label: str = Field("", max_length=80)  # shown after the vote; empty: its name
+    instructions: str = Field("", max_length=8_000)  # the persona
+    perception: bool = True  # False: it has the words alone
+    voice: Literal["planned", "flat"] = "planned"  # flat: every reply in the voice's own manner
+    profile: str | None = Field(None, min_length=1)  # another profile's models
+    models: dict[str, ModelChoice] = {}  # single roles that differ
+
+
+class Arena(BaseModel):
+    """Two systems answer the same spoken turn, and people say blindly which they like better."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    enabled: bool = True
+    # By names of small letters, digits, _ and -; none: those that are shipped.
+    systems: dict[Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,31}$")], System] = {}
+
+
+Colour = Annotated[str, Field(pattern=r"^#[0-9a-fA-F]{6}$")]
+
+
+class Ui(BaseModel):
+    """How the pages look and speak: one section for whoever shows them under their own name."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    name: str = Field("Attune", min_length=1, max_length=60)
+    tagline: str | None = Field(None, max_length=200)  # None: ours, in the page's language
+    logo: Path | None = None  # an SVG or PNG
+    accent: Colour = "#0b6e63"
+    accent_dark: Colour = "#57c7b6"  # the same on dark paper
+    greeting: str | None = Field(None, max_length=300)  # the first line of every conversation
+    persona: str = Field("", max_length=8_000)  # who answers, as instructions to the reply model
+    language: Literal["auto", "en", "zh"] = "auto"  # of the pages; auto: the browser's
+    consent_file: Path | None = None  # text that explains what is asked, in place of ours
+    show_age_gender: bool = False
+    kiosk: bool = False  # for a stand: only the conversation, which returns to its beginning
+    demo: bool = True  # offer prepared recordings to those without a microphone
+    demo_folder: Path | None = None  # other recordings than ours, with a demo.toml
+    # Any other text of the pages, by language and name: text.en."talk.start" = "Say hello".
+    text: dict[Literal["en", "zh"], dict[str, str]] = {}
 
 
 def _listed(value: Any) -> Any:
@@ -71,6 +118,8 @@ class Config(BaseSettings):
     models: dict[str, ModelChoice] = {}  # single roles that differ from the profile
     perception: Perception = Perception()
     recording: Recording = Recording()
+    ui: Ui = Ui()
+    arena: Arena = Arena()
     operator_token: SecretStr | None = Field(None, min_length=16)  # opens all recorded sessions
     clock: Literal["wall", "samples"] = "wall"
     seats: int = Field(64, ge=1)
@@ -109,17 +158,21 @@ def read(path: Path | None = None, flags: dict[str, Any] | None = None) -> Confi
 
 def choices(config: Config) -> dict[str, registry.Choice]:
     """The profile's backends, with the roles that were chosen one by one."""
-    file = PROFILES / f"{config.profile}.toml"
-    if not file.exists():
-        known = ", ".join(sorted(path.stem for path in PROFILES.glob("*.toml")))
-        raise ConfigError(f"unknown profile '{config.profile}'; choose one of: {known}")
-    chosen = registry.read(file)
+    chosen = of_profile(config.profile)
     for role, choice in config.models.items():
         chosen[role] = registry.Choice(choice.backend, choice.options)
     if (weights := config.perception.weights) and (perceiver := chosen.get("perceiver")):
         options = {**perceiver.options, "weights": weights}
         chosen["perceiver"] = registry.Choice(perceiver.backend, options)
     return chosen
+
+
+def of_profile(name: str) -> dict[str, registry.Choice]:
+    file = PROFILES / f"{name}.toml"
+    if not file.exists():
+        known = ", ".join(sorted(path.stem for path in PROFILES.glob("*.toml")))
+        raise ConfigError(f"unknown profile '{name}'; choose one of: {known}")
+    return registry.read(file)
 
 
 def _above(settings: dict[str, Any]) -> type[Config]:

@@ -20,6 +20,7 @@ from server.private_log import where
 
 log = logging.getLogger(__name__)
 
+NOT_BUILT_IN = 501  # no failure: it is how this server was set up
 METHODS = ("DELETE", "GET", "HEAD", "PATCH", "POST", "PUT")
 
 # Where a model is served is for the log alone. A word before it goes too: "at http://...".
@@ -96,7 +97,7 @@ class Route(APIRoute):
                 return await handle(request)
             except Exception as error:
                 refusal = Refusal.of(error)
-                if refusal.status >= 500:
+                if refusal.status >= 500 and refusal.status != NOT_BUILT_IN:
                     path = request.url.path
                     log.error("%s failed: %s%s", path, where(error), addresses(error))
                 return refusal.answer()

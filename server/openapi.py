@@ -29,6 +29,7 @@ REASONS = {
     416: "The file does not reach so far",
     429: "Too many requests",
     500: "Something cannot be read, or went wrong on our side",
+    501: "Something that is needed for it is not installed",
     503: "What is needed for the answer cannot be reached just now",
 }
 

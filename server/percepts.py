@@ -9,6 +9,7 @@ from models.audio import decode_pcm16, resample
 from models.errors import BackendError
 from models.percept import Percept
 from models.protocols import Attention
+from models.thinking.noticing import is_child
 from models.types import EAR_RATE, WIRE_RATE, AudioChunk, Samples
 from server.clock import Task
 from server.items import Item
@@ -109,6 +110,8 @@ class Percepts:
         self._awaited.pop(item.id, None)
         item.percept = finding.percept
         if item.percept:
+            if is_child(item.percept.age, item.percept.unknown):  # first: nothing of it may be kept
+                self._room.recorder.spare_child()
             await self._room.tell(perceived(item.id, item.percept, finding.at, final=True))
 
     async def perceive(self, item: Item, words: Text, at: int | None = None) -> None:

@@ -178,6 +178,7 @@ class Replies:
         except BackendError as error:
             log.error("reply failed: %s", where(error))
             await reply.gate.wait()
+            self._room.vitals.failed(error.role)
             await reply.announce()
             await reply.apologise()
             await reply.tell_end("failed", error=str(error))
@@ -276,14 +277,17 @@ class Replies:
         """How a piece of a reply reaches the client."""
         encoder = Encoder(audio_format)
         room = self._room
+        told_stages: set[str] = set()
 
         async def send(piece: Samples, offset: int) -> None:
             giving = reply()
             self.has_spoken = True
-            if offset == 0:
+            giving.trace.mark("opened")
+            if piece.any():  # a planned pause before the first word is not an answer yet
                 giving.trace.mark("first_sent")
             at, pcm = room.position_at(giving.playout.sounds_at(offset)), encode_pcm16(piece)
-            room.ear.sounds(piece, at)
+            if room.detection is not None:  # else the ear's time stands still, and nobody listens
+                room.ear.sounds(piece, at)
             if giving.options.in_conversation:
                 where = giving.id, giving.item.id, offset
                 room.recorder.replies.sent(*where, pcm, at, giving.playout.origin)
@@ -294,7 +298,14 @@ class Replies:
                 told = pcm if audio_format.type == "audio/pcm" else encoder(piece)
                 delta = b64encode(told).decode()
                 await giving.tell_part("output_audio.delta", delta=delta)
-            if offset == 0:
+            # The opening sounds before the model's first token: what came later is told later.
+            if new := giving.trace.moments.keys() - told_stages:
+                stages = giving.trace.stages_ms()
+                if offset == 0:
+                    room.vitals.replied(stages, giving.trace.overhead_ms())
+                else:
+                    room.vitals.reached(stages, new)
+                told_stages.update(new)
                 await room.tell(_timing(giving))
 
         return send

@@ -17,6 +17,7 @@ from server.server_events import Event
 from server.session_config import SemanticVad, ServerVad, SessionConfig
 from server.timeline import Timeline
 from server.turns import TurnOptions
+from server.vitals import Vitals
 
 
 class Link(Protocol):
@@ -36,12 +37,19 @@ class Room:
     """
 
     def __init__(
-        self, link: Link, models: Models, clock: Clock, config: SessionConfig, paper: Paper
+        self,
+        link: Link,
+        models: Models,
+        clock: Clock,
+        config: SessionConfig,
+        paper: Paper,
+        vitals: Vitals | None = None,
     ) -> None:
         self.link = link
         self.models = models
         self.clock = clock
         self.config = config
+        self.vitals = vitals or Vitals()
         self.conversation = Conversation()
         self.timeline = Timeline(clock.time())
         self.recorder = Recorder(paper, self.timeline)

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 
 from models.audio import decode_pcm16
+from models.perceiver_off import Off
 from models.protocols import Models
 from models.types import WIRE_RATE
 from server.clock import Clock
@@ -24,6 +25,7 @@ from server.session_config import SessionConfig
 from server.sessions.format import Capture, Client, Prompts
 from server.timeline import STALL_SEC
 from server.transcripts import Transcripts
+from server.vitals import Vitals
 from server.wire_audio import Decoder
 
 log = logging.getLogger(__name__)
@@ -41,9 +43,15 @@ class Session:
     """
 
     def __init__(
-        self, link: Link, models: Models, clock: Clock, config: SessionConfig, paper: Paper
+        self,
+        link: Link,
+        models: Models,
+        clock: Clock,
+        config: SessionConfig,
+        paper: Paper,
+        vitals: Vitals | None = None,
     ) -> None:
-        self.room = Room(link, models, clock, config, paper)
+        self.room = Room(link, models, clock, config, paper, vitals)
         self.buffer = InputBuffer()
         self.transcripts = Transcripts(self.room)
         self.percepts = Percepts(self.room)
@@ -160,6 +168,12 @@ class Session:
         await self.room.take_notes()
 
     async def reconfigure(self, config: SessionConfig) -> None:
+        if not config.attune.perception and self.room.recorder.listens_for_children:
+            raise ClientError(
+                "recording_needs_perception",
+                "Perception stays on while you are being recorded: stop the recording first.",
+                "session.attune.perception",
+            )
         old, self.room.config = self.room.config, config
         if config.audio.input.format != old.audio.input.format:
             self.decoder = Decoder(config.audio.input.format)
@@ -178,6 +192,9 @@ class Session:
             )
         await self.catch_up()
         room = self.room
+        if consent.personal and room.recorder.spares_children and not self._perceives:
+            await self._tell_recording("perception_off")  # a child would not be noticed
+            return
         gone = room.recorder.allow(consent, self._setting(), name, room.clock.time())
         if gone is None:
             await self._tell_recording()
@@ -190,10 +207,14 @@ class Session:
 
         room.spawn(tell())
 
-    async def _tell_recording(self) -> None:
+    @property
+    def _perceives(self) -> bool:
+        return self.percepts.wanted and not isinstance(self.room.models.perceiver, Off)
+
+    async def _tell_recording(self, refused: str | None = None) -> None:
         recorder = self.room.recorder
         consent = recorder.consent or Consent()
-        reason: str | None = recorder.stopped
+        reason: str | None = recorder.stopped or refused
         if not recorder.possible:
             reason = "deleted" if recorder.deleted else "off"
         await self.room.tell(

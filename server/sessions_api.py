@@ -8,19 +8,20 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import PurePosixPath
 from time import monotonic
-from typing import Annotated, Any, Protocol, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Depends, FastAPI, Path, Query, Request, Response, Security
 from pydantic import BaseModel
 from starlette.datastructures import Headers
 
 from server.access import AS_OPERATOR, AS_TALKER, Access, Role, admitted
-from server.consent import Consent
 from server.http_refusals import Refusal, Route
 from server.http_streams import Streamed, whole
+from server.live_sessions import Live, find
 from server.openapi import Described, answers, asks, failures, lines_of
 from server.reception import Reception, Visit, deleted
 from server.recorded_sound import Piece, pieces
+from server.session_views import add_views
 from server.sessions.format import Line, Notes, Rating
 from server.sessions.library import Deletion, Library, StillRecording
 from server.sessions.store import StoredSession
@@ -51,16 +52,6 @@ WAIT_SEC, AGAIN_SEC = 5.0, 0.1  # for a session that is just being finished
 BATCH = 1 << 16  # bytes of the log at a time
 PUT_OFF: Described = {202: {"model": PutOff, "description": "Written down: it is done soon"}}
 UNKEPT = {"Cache-Control": "no-store"}  # what was deleted must not live on in a cache
-
-
-class Live(Protocol):
-    """The conversations that are being recorded in this process."""
-
-    async def forget(self, session_id: str, consent: Consent | None) -> bool:
-        """Keep only what the consent covers, nothing for None; False if it is not one of ours."""
-
-    async def written(self, session_id: str) -> None:
-        """Wait, though not for long, until one that is just over can be found on the disk."""
 
 
 def router(
@@ -109,7 +100,7 @@ def router(
 
     @routes.get("", dependencies=by_operator, responses=failures(400))
     async def list_sessions(sought: Annotated[Sought, Query()]) -> Listed:
-        page = await reception.run(partial(library.find, sought.filter))
+        page = await reception.run(partial(find, library, list(live.running), sought.filter))
         return Listed(sessions=page.rows, total=page.total)
 
     @routes.get("/{session_id}", dependencies=by_both, responses=failures(404))
@@ -233,6 +224,7 @@ def router(
         await reception.run(partial(library.annotate, visit.session.id, notes))
         return notes
 
+    add_views(routes, reception, present, by_both, UNKEPT)
     return routes
 
 

@@ -19,8 +19,8 @@ AtLeastNothing = Annotated[FiniteFloat, Field(ge=0)]
 Name = Annotated[str, Field(max_length=200)]
 
 
-class Sought(BaseModel):
-    """Which sessions to list: all that is given must hold."""
+class Which(BaseModel):
+    """Which sessions are meant: all that is given must hold."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     since: date | None = Field(None, description="The UTC day it began, this one included.")
@@ -40,13 +40,18 @@ class Sought(BaseModel):
     state: Literal["recording", "finished", "repaired", "deleted", "broken"] | None = None
     replay_of: Name | None = Field(None, description="A session it replays.")
     deleted: bool = Field(False, description="Show what is left of deleted ones, too.")
-    order: Order = "newest"
-    limit: int = Field(100, ge=1, le=MOST_ROWS)
-    offset: int = Field(0, ge=0, le=2**53)
 
     @property
     def filter(self) -> Filter:
         return Filter(**{**dict(self), "consent": tuple(self.consent)})
+
+
+class Sought(Which):
+    """Which sessions to list, and how many at a time."""
+
+    order: Order = "newest"
+    limit: int = Field(100, ge=1, le=MOST_ROWS)
+    offset: int = Field(0, ge=0, le=2**53)
 
 
 class Listed(BaseModel):

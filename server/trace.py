@@ -22,9 +22,12 @@ class Trace:
         return {stage: round((at - origin) * 1000, 1) for stage, at in ordered}
 
     def overhead_ms(self) -> float | None:
-        """What we added: first audio, less the later of the gate and the last model result."""
-        sent, gate = self.moments.get("first_sent"), self.moments.get("gate")
-        ready = self.moments.get("first_audio")
-        if sent is None or gate is None or ready is None:
+        """What we added: the first piece, less the later of the gate and what it waited for.
+
+        A reply that opens with a planned pause waits for its plan, and not for its voice.
+        """
+        sent, gate = self.moments.get("opened"), self.moments.get("gate")
+        if sent is None or gate is None:
             return None
-        return round((sent - max(gate, ready)) * 1000, 2)
+        ready = (self.moments.get(stage, gate) for stage in ("planned", "first_audio"))
+        return round((sent - max(gate, *(at for at in ready if at <= sent))) * 1000, 2)

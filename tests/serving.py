@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import uvicorn
+from fastapi import FastAPI
 
 from models import registry
 from models.protocols import Models
@@ -28,6 +29,13 @@ async def serving(
     """The URL of a running server, and its house. Paced by samples unless told otherwise."""
     config = Config.model_validate({"clock": "samples", "profile": "standin", **settings})
     application = app.create(models or standins(), config)
+    async with running(application) as port:
+        yield f"ws://127.0.0.1:{port}/v1/realtime", application.state.house
+
+
+@asynccontextmanager
+async def running(application: FastAPI) -> AsyncGenerator[int, None]:
+    """The port on which an application is served."""
     server = uvicorn.Server(
         uvicorn.Config(
             application,
@@ -39,12 +47,11 @@ async def serving(
             lifespan="on",
         )
     )
-    running = asyncio.create_task(server.serve())
+    serving = asyncio.create_task(server.serve())
     try:
         while not server.started:  # noqa: ASYNC110 - uvicorn offers no event to wait for
             await asyncio.sleep(0.005)
-        port = server.servers[0].sockets[0].getsockname()[1]
-        yield f"ws://127.0.0.1:{port}/v1/realtime", application.state.house
+        yield int(server.servers[0].sockets[0].getsockname()[1])
     finally:
         server.should_exit = True
-        await running
+        await serving

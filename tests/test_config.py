@@ -13,7 +13,7 @@ from typer import Typer
 from typer.testing import CliRunner
 
 from server import __main__ as program
-from server import config
+from server import config, launch
 from server.config import ROOT
 
 PLAIN = {"host": "127.0.0.1", "port": 7860, "profile": "embedded", "clock": "wall", "seats": 64}
@@ -195,7 +195,7 @@ def test_a_bad_value_is_one_clear_line(
         main.close()
         raise AssertionError("it started all the same")
 
-    monkeypatch.setattr(program, "uvloop_run", started)
+    monkeypatch.setattr(launch, "uvloop_run", started)
     code, out, err = start(*flags)
     assert (code, out) == (2, "")
     assert err.startswith("attune: ") and err.count("\n") == 1, err

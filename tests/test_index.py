@@ -212,15 +212,15 @@ def test_those_without_a_figure_come_last_in_any_order(library: Library) -> None
         session_id = recorded(library, turns=[Exchange(seconds=seconds, first_sent_ms=seconds)])
         library.rate(session_id, rating("user", seconds))
     figures: dict[Order, str] = {
-        "longest": "seconds", "shortest": "seconds", "slowest": "latency_p50_ms",
-        "best": "rating", "worst": "rating",
+        "longest": "seconds", "shortest": "seconds", "best": "rating", "worst": "rating",
+        "slowest": "latency_p50_ms", "fastest": "latency_p50_ms",
     }  # fmt: skip
     assert {"newest", "oldest", *figures} == set(ORDERS)
     for order, figure in figures.items():
         rows = library.find(Filter(order=order)).rows
         assert rows[-1].id == without
         values = [getattr(row, figure) for row in rows[:-1]]
-        assert values == sorted(values, reverse=order not in ("shortest", "worst"))
+        assert values == sorted(values, reverse=order not in ("shortest", "fastest", "worst"))
 
 
 # --- the folders are the truth

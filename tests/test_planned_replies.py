@@ -83,6 +83,23 @@ async def test_the_opening_is_heard_while_the_model_is_still_thinking() -> None:
         assert said == "Oh dear. Tell me more."
 
 
+async def test_a_stage_reached_after_the_first_sound_is_told_with_the_others() -> None:
+    responder = Waits()
+    models = standins(thinker=Planned(), responder=responder)
+    async with serving(models) as (url, house), talking(url, "?attune=1") as talker:
+        await talker.ask(hush=2.0)
+        await talker.until("response.output_audio.delta")
+        responder.may_speak.set()
+        await talker.say(0.0, 4.0)
+        await talker.until("response.done")
+        first, *later = [told["stages_ms"] for told in talker.of("attune.timing")]
+        assert "opened" in first and "first_sent" not in first  # a planned pause comes first
+        assert later[-1]["first_token"] > later[-1]["first_sent"] > later[-1]["opened"]
+        assert talker.of("attune.timing")[-1]["overhead_ms"] >= 0
+        assert {"first_clause", "first_audio"} <= later[-1].keys()
+        assert {each.ever.count for each in house.vitals.stages.values()} == {1}
+
+
 async def test_every_clause_is_spoken_in_the_planned_style_at_the_clients_pace() -> None:
     voice = Remembers()
     models = standins(thinker=Planned(), speaker=voice)

@@ -53,6 +53,7 @@ class Nobody:
 
     here: str | None = None
     told: list[tuple[str, Consent | None]] = field(default_factory=list)
+    running: list[str] = field(default_factory=list)
 
     async def forget(self, session_id: str, consent: Consent | None) -> bool:
         self.told.append((session_id, consent))

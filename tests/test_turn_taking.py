@@ -2,12 +2,14 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from models.protocols import Models
+from models.types import WIRE_RATE
 from tests.fakes import COUGH, HUM, SPEECH, Hesitant, Mute, Reciter, SaysByLevel
 from tests.serving import serving, standins
-from tests.talker import HUSH, Talker, play_until, talking
+from tests.talker import HUSH, VOICE, Talker, play_until, talking
 
 STARTED, STOPPED = "input_audio_buffer.speech_started", "input_audio_buffer.speech_stopped"
 ATTUNED = "?attune=1"
@@ -387,3 +389,19 @@ async def test_an_idle_line_is_noticed_after_a_noise_as_well() -> None:
         await talker.update(audio={"input": {"turn_detection": detection}})
         await talker.say(COUGH, 0.8)
         await play_until(talker, "input_audio_buffer.timeout_triggered")
+
+
+async def test_a_reply_given_while_turns_are_taken_by_hand_deafens_nobody_afterwards() -> None:
+    async with serving() as (url, _), talking(url) as talker:
+        await talker.update(audio={"input": {"turn_detection": None}})
+        await talker.say(VOICE, 1.0)
+        await talker.send("input_audio_buffer.commit")
+        await talker.send("response.create")
+        await play_until(talker, "response.done")
+        vad = {"type": "server_vad", "silence_duration_ms": 200}
+        await talker.update(audio={"input": {"turn_detection": vad}})
+        tone = 0.3 * np.sin(2 * np.pi * 220 * np.arange(WIRE_RATE // 2) / WIRE_RATE)
+        await talker.send_audio(tone.astype(np.float32))  # as the stand-in's own voice sounds
+        await talker.say(HUSH, 1.0)
+        kinds = [event["type"] for event in await talker.settle()]
+        assert "input_audio_buffer.speech_started" in kinds

@@ -1,6 +1,6 @@
 """The paralinguistic half: what of a percept a reply may take into account, and how surely."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from models.percept import Percept
 from models.perception.labels import DIMENSIONS, EVENTS
@@ -40,6 +40,11 @@ def notice(percept: Percept | None) -> tuple[Heard, ...]:
     if snr is not None and snr < NOISY_DB and not place:
         place.append(Heard("place", "noise", 0.6, False))
     return (*sorted(speaker, key=_surest), *sorted(place, key=_surest))
+
+
+def is_child(age: Mapping[str, float], unknown: Collection[str]) -> bool:
+    """As surely as a reply would allow for it; of a percept, its age and what it does not know."""
+    return "age" not in unknown and age.get("child", 0.0) >= AGE_FAINT
 
 
 def _limits(dimension: str, group: str) -> tuple[float, float]:

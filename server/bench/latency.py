@@ -127,9 +127,8 @@ async def _turn(call: Call, microphone: Microphone, sound: Sound) -> Answered:
     await asyncio.sleep(max(0.0, player.empty_at - time.monotonic()) + SETTLE_SEC)
     happened = call.events[events:]
     response = done["response"]["id"] if done else None
-    timing = next(
-        (e for e in happened if e["type"] == "attune.timing" and e["response_id"] == response), {}
-    )
+    told = [e for e in happened if e["type"] == "attune.timing" and e["response_id"] == response]
+    timing = told[-1] if told else {}  # told again as later stages are reached
     stages: dict[str, float] = timing.get("stages_ms", {})
     first = call.first_audible(end) if done else None
     waited = None if first is None else (first - end) * 1e3

@@ -284,7 +284,7 @@ def apart() -> tuple[list[int], list[int]] | None:
 
 
 if __name__ == "__main__":
-    from server.__main__ import uvloop_run
+    from server.launch import uvloop_run
 
     if found := apart():
         psutil.Process().cpu_affinity(found[1])

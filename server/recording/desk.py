@@ -88,6 +88,7 @@ class Desk:
             sheets=self._scribe,
             pseudonym=self._pseudonym,
             loop=asyncio.get_running_loop(),
+            children=self._settings.children,
         )
 
     @contextmanager
@@ -103,6 +104,12 @@ class Desk:
                 self._awaited.setdefault(session_id, asyncio.Event())
                 # Should it never be finished, nobody need wait for it for ever.
                 asyncio.get_running_loop().call_later(OVER_SEC, self._tell_finished, session_id)
+
+    @property
+    def running(self) -> list[str]:
+        """The conversations of which something is kept now."""
+        recorders = self._live.items()
+        return [each for each, recorder in recorders if recorder.consent and recorder.possible]
 
     async def written(self, session_id: str) -> None:
         """Wait, though not for long, for a conversation that is just over to be a whole folder."""

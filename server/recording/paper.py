@@ -10,7 +10,9 @@ from typing import Literal, Protocol
 from server.recording.entries import Entry
 from server.sessions.format import ModelUsed, SessionFile
 
-Reason = Literal["disk_full", "disk_unwritable", "disk_slow", "disk_error", "recorder_error"]
+Reason = Literal[
+    "disk_full", "disk_unwritable", "disk_slow", "disk_error", "recorder_error", "child"
+]
 
 
 class Sheet(Protocol):
@@ -41,6 +43,7 @@ class Paper:
     sheets: Sheets | None  # None: nothing is recorded here
     pseudonym: Callable[[str], str | None]
     loop: asyncio.AbstractEventLoop
+    children: bool = True  # False: what a child says is not kept
 
     def session(self) -> SessionFile:
         """The record of a conversation nobody has consented to yet."""

@@ -96,6 +96,17 @@ class Recorder:
     def recording(self) -> bool:
         return self._sheet is not None and self.stopped is None
 
+    @property
+    def spares_children(self) -> bool:
+        """Whether nothing may be kept of a child: then every voice that is kept is perceived."""
+        return not self._paper.children
+
+    @property
+    def listens_for_children(self) -> bool:
+        """Whether something is being kept that would have to go if a child were heard."""
+        kept = self.recording and self.consent is not None and self.consent.personal
+        return kept and self.spares_children
+
     def when_changed(self, tell: Callable[[], None]) -> None:
         """Have somebody told, in the loop's thread, when it breaks off, or others withdraw."""
         self._when_changed = tell
@@ -115,7 +126,7 @@ class Recorder:
 
         Whoever waits for what is returned knows that what has to go has gone.
         """
-        if self._paper.sheets is None or self.deleted:
+        if self._paper.sheets is None or self.deleted or self.stopped == "child":
             return None
         self._setting = setting
         try:
@@ -143,6 +154,18 @@ class Recorder:
             self._end("hung_up")
         self.deleted = True
         self._when_changed()
+
+    @guarded
+    def spare_child(self) -> None:
+        """A child was heard: where none may be recorded all is to go, and nothing more is kept."""
+        if self._paper.children or self._paper.sheets is None or self.stopped == "child":
+            return
+        gone = self._agree(NOTHING, None) if self._sheet else None
+        self._mark_stopped("child")
+        if gone:
+            gone.add_done_callback(lambda _: self._when_changed())
+        elif self._sheet:
+            self._when_changed()
 
     @guarded
     def set(self, setting: Setting) -> None:
@@ -304,6 +327,11 @@ class Recorder:
     def _stop(self, reason: Reason) -> None:
         if self.stopped:
             return
+        self._mark_stopped(reason)
+        if self._sheet:
+            self._when_changed()
+
+    def _mark_stopped(self, reason: Reason) -> None:
         self.stopped = reason
         if self._sheet is None or self._session is None:
             return
@@ -312,7 +340,6 @@ class Recorder:
             update={"stopped": [*self._session.stopped, stopped]}
         )
         self._sheet.put(Described(self._session))
-        self._when_changed()
 
 
 def _resolve(gone: Gone) -> None:

@@ -13,9 +13,10 @@ T = TypeVar("T")
 
 TRANSCRIBED = "conversation.item.input_audio_transcription.completed"
 ITEM_EVENTS = ("conversation.item.added", "conversation.item.done", "response.output_item.done")
+GIVEN = "conversation.item.create"
 # The types of events that turns are read from.
 KINDS = (
-    TRANSCRIBED, *ITEM_EVENTS, "attune.percept", "attune.style", "attune.timing",
+    TRANSCRIBED, *ITEM_EVENTS, GIVEN, "attune.percept", "attune.style", "attune.timing",
     "recording.turn", "recording.heard",
 )  # fmt: skip
 FIRST_SENT = "first_sent"  # of attune.timing's stages: when the reply's first audio went out
@@ -65,6 +66,10 @@ class _Gathered:
     latencies: dict[str, float] = field(default_factory=dict)
     spans: dict[str, TurnSpan] = field(default_factory=dict)  # as the recorder told them
     written: dict[str, tuple[str, int]] = field(default_factory=dict)  # role and position
+    given: list[str] = field(default_factory=list)  # items the client wrote
+    context: set[str] = field(
+        default_factory=set
+    )  # those of them that are no turns of this session
 
 
 def turns(session: SessionFile, lines: Iterable[Line]) -> list[RecordedTurn]:
@@ -72,12 +77,14 @@ def turns(session: SessionFile, lines: Iterable[Line]) -> list[RecordedTurn]:
     found = _gathered(lines)
     # A session that is not finished has its places only in the log.
     spans = {span.item_id: span for span in session.turns} or found.spans
+    order = {item_id: place for place, item_id in enumerate(found.written)}
     for item_id, (role, at) in found.written.items():
-        if item_id not in spans and found.texts.get(item_id):
+        if item_id not in {*spans, *found.context} and found.texts.get(item_id):
             spans[item_id] = TurnSpan.model_validate(
                 {"item_id": item_id, "role": role, "start": at, "end": at}
             )
-    ordered = sorted(spans.values(), key=lambda span: (span.start, span.role == "assistant"))
+    last = len(order)
+    ordered = sorted(spans.values(), key=lambda span: (span.start, order.get(span.item_id, last)))
     return [
         RecordedTurn(
             number,
@@ -137,9 +144,22 @@ def _gathered(lines: Iterable[Line]) -> _Gathered:
                 with suppress(ValidationError):  # a matter for `verify`
                     span = TurnSpan.model_validate(told)
                     found.spans[span.item_id] = span
+            case kind if kind == GIVEN and line.source == "client":
+                _given(found, event.get("item") or {})
             case kind if kind in ITEM_EVENTS:
                 _item(found, event.get("item") or {}, line.at)
     return found
+
+
+def _given(found: _Gathered, item: Mapping[str, Any]) -> None:
+    """What a client puts into our mouth, and all it wrote before that, is how things stood.
+
+    So it goes on with a conversation after its connection broke, or begins one with a greeting.
+    """
+    if isinstance(item_id := item.get("id"), str):
+        found.given.append(item_id)
+    if item.get("role") == "assistant":
+        found.context.update(found.given)
 
 
 def _item(found: _Gathered, item: Mapping[str, Any], at: int) -> None:

@@ -7,13 +7,14 @@ from typing import Any, Literal
 
 from server.consent import SCOPES
 
-Order = Literal["newest", "oldest", "longest", "shortest", "slowest", "best", "worst"]
+Order = Literal["newest", "oldest", "longest", "shortest", "slowest", "fastest", "best", "worst"]
 ORDERS: dict[Order, str] = {
     "newest": "started DESC",
     "oldest": "started ASC",
     "longest": "seconds DESC",
     "shortest": "seconds ASC",
     "slowest": "latency_p50_ms DESC",
+    "fastest": "latency_p50_ms ASC",
     "best": "rating DESC",
     "worst": "rating ASC",
 }

@@ -117,7 +117,9 @@ class Stopped(Shape):
 
     at: Position
     wall: AwareDatetime
-    reason: Literal["disk_full", "disk_unwritable", "disk_slow", "disk_error", "recorder_error"]
+    reason: Literal[
+        "disk_full", "disk_unwritable", "disk_slow", "disk_error", "recorder_error", "child"
+    ]
 
 
 class Tombstone(Shape):

@@ -47,7 +47,9 @@ class Stop(Shape):
     """Recording broke off, though the conversation went on."""
 
     type: Literal["recording.stopped"]
-    reason: Literal["disk_full", "disk_unwritable", "disk_slow", "disk_error", "recorder_error"]
+    reason: Literal[
+        "disk_full", "disk_unwritable", "disk_slow", "disk_error", "recorder_error", "child"
+    ]
 
 
 class Consent(Shape):

@@ -32,6 +32,8 @@ STOPPED = {
     "disk_unwritable": "the disk could not be written",
     "disk_slow": "the disk was too slow",
     "disk_error": "the disk failed",
+    "recorder_error": "the recorder failed",
+    "child": "a child was heard",
 }
 LEFT = {"deleted": "deleted", "revoked": "consent withdrawn", "retention": "kept long enough"}
 

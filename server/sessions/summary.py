@@ -168,16 +168,16 @@ def _mean(values: list[float]) -> float | None:
 
 
 def _latency(events: Iterable[Mapping[str, Any]]) -> tuple[float | None, float | None]:
-    waits = []
+    waits = {}
     for event in events:
         stages = event.get("stages_ms")
         if event.get("type") == TIMING and isinstance(stages, Mapping):
             wait = stages.get("first_sent")
             if isinstance(wait, int | float):
-                waits.append(wait)
+                waits[event.get("response_id")] = wait  # told again when later stages are reached
     if not waits:
         return None, None
-    p50, p95 = np.percentile(waits, [50, 95])
+    p50, p95 = np.percentile(list(waits.values()), [50, 95])
     return round(float(p50), 1), round(float(p95), 1)
 
 

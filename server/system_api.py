@@ -1,0 +1,246 @@
+"""How the system is, for its operator: load, seats, latency, models and their health."""
+
+import asyncio
+import platform
+import shutil
+import time
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, FastAPI, Query, Response, Security
+from starlette.datastructures import Headers
+
+from models.perception import coverage, labels
+from models.protocols import Perceiver
+from models.registry import Choice
+from server.access import AS_OPERATOR, Access, admitted
+from server.health import Check, Health
+from server.http_refusals import Route
+from server.openapi import failures
+from server.percentiles import Digest
+from server.pulse import BEAT_SEC, BEATS, Pulse, cores, load_average
+from server.sessions.format import ModelUsed
+from server.system_shapes import (
+    Attribute,
+    Conversations,
+    Coverage,
+    History,
+    Machine,
+    Percentiles,
+    Recordings,
+    Role,
+    Seats,
+    Software,
+    StageTimes,
+    System,
+)
+from server.vitals import Vitals
+
+SHARES = (0.5, 0.95, 0.99)
+DISK_SEC = 10.0  # how old the free space of the disk may be
+GB = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """What there is to look at."""
+
+    vitals: Vitals
+    seats: int
+    seats_taken: Callable[[], int]
+    version: str
+    profile: str
+    models: Mapping[str, ModelUsed]
+    chosen: Mapping[str, Choice]
+    perceiver: Perceiver
+    records: bool
+    disk: Path  # where recordings are written
+
+
+def router(watch: Watch, access: Access, allowed: Callable[[Headers], bool]) -> APIRouter:
+    pulse = Pulse(watch.seats_taken)
+    health = Health(watch.chosen)
+    disk = Disk(watch.disk)
+    hears = heard_by(watch.perceiver)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncGenerator[None, None]:
+        beating = asyncio.create_task(pulse.beat())
+        try:
+            yield
+        finally:
+            beating.cancel()
+            await asyncio.gather(beating, return_exceptions=True)
+            await health.close()
+
+    routes = APIRouter(
+        prefix="/api/system",
+        tags=["system"],
+        route_class=Route,
+        dependencies=[
+            Depends(admitted(allowed)),
+            Security(AS_OPERATOR),
+            Depends(access.operator),
+        ],
+        responses=failures(400, 401, 403, 429, 500),
+        lifespan=lifespan,
+    )
+
+    @routes.get("")
+    async def show_system(
+        response: Response,
+        history: Annotated[bool, Query(description="Tell of the last five minutes, too.")] = False,
+    ) -> System:
+        response.headers["Cache-Control"] = "no-store"
+        checks = {check.role: check for check in await health.checks()}
+        taken = watch.seats_taken()
+        return System(
+            software=_software(watch),
+            machine=_machine(pulse),
+            seats=Seats(taken=taken, free=max(0, watch.seats - taken), total=watch.seats),
+            conversations=_conversations(watch.vitals),
+            recordings=Recordings(
+                enabled=watch.records,
+                running=watch.vitals.recording,
+                stopped=watch.vitals.stopped,
+                disk_free_gb=await disk.free_gb(),
+            ),
+            stages=stage_times(watch.vitals),
+            models=[
+                _role(used, checks[role], watch.vitals.failures[role])
+                for role, used in watch.models.items()
+            ],
+            perception=hears,
+            history=_history(pulse) if history else None,
+        )
+
+    return routes
+
+
+class Disk:
+    """How much room there is; a slow disk is asked seldom, and in a thread."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._looked = float("-inf")
+        self._free: float | None = None
+
+    async def free_gb(self) -> float | None:
+        if time.monotonic() - self._looked >= DISK_SEC:
+            self._looked = time.monotonic()
+            self._free = await asyncio.to_thread(self._look)
+        return self._free
+
+    def _look(self) -> float | None:
+        there = next((each for each in (self._path, *self._path.parents) if each.exists()), None)
+        try:
+            return round(shutil.disk_usage(there).free / GB, 1) if there else None
+        except OSError:
+            return None
+
+
+def stage_times(vitals: Vitals) -> list[StageTimes]:
+    """In the order in which stages are reached as a rule."""
+    found = [
+        StageTimes(
+            stage=name,
+            ever=percentiles(stage.ever),
+            lately=percentiles(stage.lately.digest()),
+        )
+        for name, stage in vitals.stages.items()
+    ]
+    return sorted(found, key=lambda each: (each.ever.p50 or 0.0, each.stage))
+
+
+def percentiles(digest: Digest) -> Percentiles:
+    p50, p95, p99 = digest.percentiles(SHARES)
+    return Percentiles(n=digest.count, p50=p50, p95=p95, p99=p99)
+
+
+def heard_by(perceiver: Perceiver) -> Coverage:
+    """What the perceiver's weights were found to hear; nothing is known of others than ours."""
+    weights: str | None = getattr(perceiver, "weights", None)
+    known = coverage.load() if weights in coverage.WEIGHTS else []
+    attributes = []
+    for row in known:
+        dimension = labels.DIMENSIONS.get(row.dimension)
+        if dimension is None or row.attribute not in dimension.attributes:
+            continue
+        cover = row.covers[weights or ""]
+        attributes.append(
+            Attribute(
+                dimension=row.dimension,
+                name=row.attribute,
+                heard=cover.how.heard,
+                how=cover.how.value,
+                figure=str(cover.figure) if cover.figure else None,
+            )
+        )
+    licence: str | None = getattr(perceiver, "licence", None)
+    return Coverage(weights=weights, licence=licence, attributes=attributes)
+
+
+def _software(watch: Watch) -> Software:
+    return Software(
+        version=watch.version,
+        python=platform.python_version(),
+        platform=f"{platform.system()} {platform.machine()}",
+        profile=watch.profile,
+        started=watch.vitals.started,
+        uptime_sec=round(watch.vitals.uptime_sec, 1),
+    )
+
+
+def _machine(pulse: Pulse) -> Machine:
+    load, average = pulse.load, load_average()
+    p50, p99 = pulse.lag.digest().percentiles((0.5, 0.99))
+    return Machine(
+        process_cpu=load.process_cpu,
+        machine_cpu=load.machine_cpu,
+        cores=cores(),
+        memory_mb=load.memory_mb,
+        machine_memory=pulse.memory_percent,
+        threads=pulse.threads,
+        load_average=[round(each, 2) for each in average] if average else None,
+        lag_ms=load.lag_ms,
+        lag_p50_ms=p50,
+        lag_p99_ms=p99,
+    )
+
+
+def _conversations(vitals: Vitals) -> Conversations:
+    return Conversations(
+        opened=vitals.opened,
+        refused=vitals.refused,
+        failed=vitals.endings["failed"],
+        lost=vitals.endings["lost"],
+        replies=vitals.replies,
+        failed_replies=dict(vitals.failures),
+    )
+
+
+def _role(used: ModelUsed, check: Check, failed: int) -> Role:
+    return Role(
+        **used.model_dump(),
+        role=check.role,
+        where=check.where,
+        state=check.state,
+        host=check.host,
+        ms=check.ms,
+        failures=failed,
+    )
+
+
+def _history(pulse: Pulse) -> History:
+    samples = list(pulse.samples)
+    return History(
+        step_sec=BEAT_SEC * BEATS,
+        process_cpu=[each.process_cpu for each in samples],
+        machine_cpu=[each.machine_cpu for each in samples],
+        memory_mb=[each.memory_mb for each in samples],
+        seats_taken=[each.seats_taken for each in samples],
+        lag_ms=[each.lag_ms for each in samples],
+    )

@@ -1,0 +1,103 @@
+"""What the house notes of its conversations: how many, how quick, and what went wrong."""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Set
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Protocol
+
+from server.percentiles import Digest, Lately
+
+LATELY_SEC = 15 * 60.0
+ORIGIN = "speech_end"  # the stage all others are counted from
+OVERHEAD = "overhead"
+
+
+class Watched(Protocol):
+    """Whatever records a conversation."""
+
+    @property
+    def recording(self) -> bool: ...
+    @property
+    def stopped(self) -> str | None: ...
+
+
+@dataclass(slots=True)
+class Stage:
+    """How long one stage took: since the start, and lately."""
+
+    lately: Lately
+    ever: Digest = field(default_factory=Digest)
+
+    def add(self, ms: float) -> None:
+        self.ever.add(ms)
+        self.lately.add(ms)
+
+
+class Vitals:
+    """Told by conversations once a turn, never for a frame of sound."""
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self.started = datetime.now(UTC)
+        self.opened = 0
+        self.refused = 0
+        self.endings: Counter[str] = Counter()
+        self.replies = 0
+        self.failures: Counter[str] = Counter()  # replies that failed, by the role that did
+        self.stages: dict[str, Stage] = {}
+        self._now = now
+        self._since = now()
+        self._stopped: Counter[str] = Counter()
+        self._live: dict[int, Watched] = {}
+
+    @property
+    def uptime_sec(self) -> float:
+        return self._now() - self._since
+
+    # -- conversations
+
+    def began(self, recorder: Watched) -> None:
+        self.opened += 1
+        self._live[id(recorder)] = recorder
+
+    def ended(self, recorder: Watched, why: str) -> None:
+        self.endings[why] += 1
+        self._live.pop(id(recorder), None)
+        if recorder.stopped:
+            self._stopped[recorder.stopped] += 1
+
+    @property
+    def recording(self) -> int:
+        """Conversations that are being recorded now."""
+        return sum(recorder.recording for recorder in self._live.values())
+
+    @property
+    def stopped(self) -> dict[str, int]:
+        """How often a recording broke off, by what stopped it."""
+        now = Counter(each.stopped for each in self._live.values() if each.stopped)
+        return dict(self._stopped + now)
+
+    # -- replies
+
+    def replied(self, stages_ms: Mapping[str, float], overhead_ms: float | None) -> None:
+        """A reply's first sound went out. Only one to something spoken has stages to compare."""
+        self.replies += 1
+        self.reached(stages_ms, stages_ms.keys())
+        if overhead_ms is not None and ORIGIN in stages_ms:
+            self._stage(OVERHEAD).add(overhead_ms)
+
+    def reached(self, stages_ms: Mapping[str, float], new: Set[str]) -> None:
+        """These stages of a turn were reached, some perhaps after its first sound."""
+        if ORIGIN in stages_ms:
+            for stage in new - {ORIGIN}:
+                self._stage(stage).add(stages_ms[stage])
+
+    def failed(self, role: str) -> None:
+        """A reply failed because this role's model did."""
+        self.failures[role] += 1
+
+    def _stage(self, name: str) -> Stage:
+        if name not in self.stages:
+            self.stages[name] = Stage(Lately(LATELY_SEC, now=self._now))
+        return self.stages[name]

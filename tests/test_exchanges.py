@@ -1,0 +1,55 @@
+"""A recorded conversation as turns: what belongs to it, and in which order."""
+
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from server.sessions.exchanges import exchanges, turns
+from server.sessions.format import Line, SessionFile
+
+WALL = datetime(2026, 3, 14, tzinfo=UTC)
+SESSION = SessionFile(id="sess_" + "0" * 20, started=WALL, state="recording", software="attune")
+
+
+def line(at: int, source: Literal["client", "server", "recorder"], **event: Any) -> Line:
+    return Line(n=0, at=at, wall=WALL, source=source, event=event)
+
+
+def written(item_id: str, role: str, text: str) -> dict[str, Any]:
+    kind = "input_text" if role == "user" else "output_text"
+    content = [{"type": kind, "text": text}]
+    return {"id": item_id, "type": "message", "role": role, "content": content}
+
+
+def put(item_id: str, role: str, text: str, at: int = 0) -> list[Line]:
+    """A client writes an item, and the server takes it."""
+    item = written(item_id, role, text)
+    return [
+        line(at, "client", type="conversation.item.create", item=item),
+        line(at, "server", type="conversation.item.added", item=item),
+    ]
+
+
+def test_what_a_client_brings_along_from_before_is_no_turn_of_the_session() -> None:
+    answer = written("item_e", "assistant", "Rest a little.")
+    log = [
+        *put("item_a", "assistant", "Hello."),
+        *put("item_b", "user", "I have an exam."),
+        *put("item_c", "assistant", "What worries you?"),
+        *put("item_d", "user", "All of it."),
+        line(0, "server", type="conversation.item.added", item=answer),
+    ]
+    said = turns(SESSION, log)
+    assert [turn.text for turn in said] == ["All of it.", "Rest a little."]
+    (exchange,) = exchanges(said)
+    assert exchange.user and exchange.user.item_id == "item_d"
+
+
+def test_turns_that_take_no_time_stand_in_the_order_they_were_written() -> None:
+    answer = written("item_b", "assistant", "Good morning.")
+    log = [
+        *put("item_a", "user", "Hello."),
+        line(0, "server", type="conversation.item.added", item=answer),
+        *put("item_c", "user", "Goodbye."),
+    ]
+    said = turns(SESSION, log)
+    assert [turn.item_id for turn in said] == ["item_a", "item_b", "item_c"]
