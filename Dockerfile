@@ -17,6 +17,7 @@ RUN python -m models.weights
 
 COPY models models
 COPY server server
+COPY ui ui
 COPY profiles profiles
 
 # Recorded sessions outlive the container if a volume is mounted here.
@@ -30,4 +31,4 @@ ENV HOST=0.0.0.0 PORT=7860
 EXPOSE 7860
 HEALTHCHECK --start-period=60s --interval=30s --timeout=5s \
     CMD python -c "import os, urllib.request as r; r.urlopen(f'http://127.0.0.1:{os.environ[\"PORT\"]}/health', timeout=4)"
-CMD ["python", "-m", "server"]
+CMD ["python", "-m", "ui"]

@@ -13,7 +13,7 @@ help:  ## Show this list
 
 run: .venv/.installed  ## Talk to it: http://127.0.0.1:7860 (HOST and PORT change that)
 	@$(BIN)/python -m models.weights
-	@$(BIN)/python -m server
+	@$(BIN)/python -m ui --open
 
 test: .venv/.installed-dev  ## The tests that need nothing but Python
 	@$(BIN)/python -m models.weights
