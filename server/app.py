@@ -8,10 +8,11 @@ from functools import partial
 from typing import Literal
 from urllib.parse import urlsplit
 
-from fastapi import FastAPI, Response, WebSocket
+from fastapi import FastAPI, Request, Response, WebSocket
 from fastapi.responses import HTMLResponse
 from pydantic import BaseModel
 from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
 from starlette.websockets import WebSocketState
 
 from models.protocols import Models
@@ -31,6 +32,7 @@ from server.clock import SampleClock, WallClock
 from server.commands import handle
 from server.config import Config, choices
 from server.errors import server_error
+from server.http_refusals import Refusal
 from server.link import LinkLost, WebSocketLink
 from server.neighbours import LOOPBACK
 from server.openapi import DescribedApp
@@ -119,6 +121,12 @@ def create(models: Models, config: Config, *, plain_page: bool = True) -> FastAP
     app = DescribedApp(
         title="Attune", version=VERSION, lifespan=lifespan, docs_url=None, redoc_url=None
     )
+
+    @app.exception_handler(HTTPException)
+    async def no_such_route(_: Request, error: HTTPException) -> Response:
+        """What no route answers is refused as everything else is."""
+        return Refusal.of(error).answer()
+
     allowed = partial(may_connect, config=config)
     app.include_router(audio_api.router(models, allowed))
     token = config.operator_token.get_secret_value() if config.operator_token else None

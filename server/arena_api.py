@@ -155,7 +155,8 @@ def router(
             media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
             raw = media in ("audio/pcm", "audio/l16")
             speech = await reception.run(partial(turns.read, data, raw=raw))
-            return speech, Terms(Consent(**{scope: scope in wish.consent for scope in SCOPES}))
+            consent = Consent(**{scope: scope in wish.consent for scope in SCOPES})
+            return speech, Terms(consent, "prepared" if wish.prepared else "voice")
 
         return await begun(request.client.host if request.client else "", asked)
 

@@ -15,10 +15,11 @@ MOST_ROWS = 500
 
 
 class Allowed(BaseModel):
-    """What may be kept of a round; nothing, unless it is said."""
+    """What may be kept of a round; nothing, unless it is said. And whether anybody spoke."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     consent: list[Scope] = Field([], max_length=9, description="Kept once there is a vote.")
+    prepared: bool = Field(False, description="A recording spoke, and not whoever votes.")
 
 
 class Sought(BaseModel):

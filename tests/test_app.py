@@ -465,3 +465,13 @@ async def test_nothing_anybody_said_is_in_a_log_line(caplog: pytest.LogCaptureFi
     assert any("closed" in line for line in lines)
     shown = [line for line in lines if USER_WORD in line or REPLY_WORD in line]
     assert not shown
+
+
+@pytest.mark.parametrize("path", ["/api/nothing", "/api/reports/a/view/b/%0A"])
+async def test_what_no_route_answers_is_refused_in_the_apis_form(path: str) -> None:
+    async with serving() as (url, _):
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            await get(url, path)
+        assert refused.value.code == 404
+        assert json.loads(refused.value.read())["error"]["message"]
+        refused.value.close()

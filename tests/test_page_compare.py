@@ -65,7 +65,7 @@ async def test_a_recording_is_compared_and_the_vote_stored_and_deleted(tmp_path:
         chosen = page.locator(".revealed.chosen")
         await chosen.wait_for()
         (vote,) = votes(tmp_path)
-        assert vote["vote"] == "b"
+        assert (vote["vote"], vote["source"]) == ("b", "prepared")
         assert await chosen.get_attribute("data-system") == vote["b"]["name"]
         assert kept(tmp_path) == set()
         won = page.locator(f"tr[data-system={vote['b']['name']}] [data-name=Won]")

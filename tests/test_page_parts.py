@@ -208,7 +208,7 @@ async def test_everything_is_off_until_it_is_switched_on_and_an_adult_agrees(
             await expect(switch).not_to_be_checked()
         await expect(keep).to_be_disabled()
         await expect(research).to_be_disabled()
-        await expect(dialog).to_contain_text("Nothing leaves this server.")
+        await expect(dialog).to_contain_text("Nothing leaves this server")
         await words.check()
         await expect(keep).to_be_disabled()
         await expect(dialog).to_contain_text("please tick that you are an adult")

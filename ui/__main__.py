@@ -26,7 +26,8 @@ class WithPages:
     def build(self, models: Models, settings: Config) -> FastAPI:
         from ui import app  # gradio takes seconds to import: after the models
 
-        if settings.operator_token is None and settings.on_loopback:
+        # A kiosk has no pages for an operator.
+        if settings.operator_token is None and settings.on_loopback and not settings.ui.kiosk:
             self._key = secrets.token_urlsafe(24)
             settings = settings.model_copy(update={"operator_token": SecretStr(self._key)})
         return app.create(models, settings)

@@ -13,7 +13,7 @@ from server.sessions.format import Shape
 ROUND_ID = r"round_[0-9a-f]{20}"
 Verdict = Literal["a", "b", "tie", "bad"]
 Side = Literal["a", "b"]
-Source = Literal["voice", "session"]
+Source = Literal["voice", "prepared", "session"]
 
 
 class Entrant(Shape):

@@ -47,7 +47,7 @@ export async function mount(element) {
     const shown = working({ clip, onCancel: ask });
     show({ ...shown, close }, "work");
     try {
-      const round = await begin(speech, terms.scopes(), shown.step, leaving.signal);
+      const round = await begin(speech, { scopes: terms.scopes(), prepared: clip !== null }, shown.step, leaving.signal);
       const [a, b] = await Promise.all([answer(round, "a", leaving.signal), answer(round, "b", leaving.signal)]);
       hear(round, { a, b });
     } catch (error) {

@@ -12,13 +12,15 @@ import { jsonLines, piecesOf } from "./lines.js";
 /**
  * Have a spoken turn answered twice.
  * @param {Blob} speech
- * @param {string[]} scopes what may be kept of it
+ * @param {{scopes: string[], prepared: boolean}} about what may be kept of it, and whether a
+ *   recording spoke
  * @param {(step: {stage: string, answered: number}) => void} onStep
  * @param {AbortSignal} signal
  * @returns {Promise<Round>}
  */
-export async function begin(speech, scopes, onStep, signal) {
+export async function begin(speech, { scopes, prepared }, onStep, signal) {
   const wish = new URLSearchParams(scopes.map((scope) => ["consent", scope]));
+  if (prepared) wish.set("prepared", "true");
   const headers = { "Content-Type": speech.type };
   const response = await api(`/api/arena/rounds?${wish}`, { method: "POST", body: speech, headers, signal, raw: true });
   for await (const step of jsonLines(piecesOf(response))) {

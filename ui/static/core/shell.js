@@ -61,10 +61,11 @@ function mark() {
   return drawn;
 }
 
-/** A theme chosen in the address goes along from page to page. */
+/** A theme or language chosen in the address goes along from page to page. */
 function kept(path) {
-  const theme = new URLSearchParams(location.search).get(THEME);
-  return theme ? `${path}?${THEME}=${theme}` : path;
+  const given = new URLSearchParams(location.search);
+  const along = new URLSearchParams([...given].filter(([name]) => name === THEME || name === "lang"));
+  return along.size ? `${path}?${along}` : path;
 }
 
 function languages() {

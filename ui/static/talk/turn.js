@@ -73,7 +73,7 @@ function words(turn) {
     turn.unheard && " ",
     turn.unheard && h("s", { class: "turn-unheard" }, turn.unheard),
     turn.interrupted && h("span", { class: "chip turn-cut-note" },
-      turn.unheard ? t("talk.unheard") : t("talk.interrupted")),
+      t(turn.broken ? "talk.broken" : turn.unheard ? "talk.unheard" : "talk.interrupted")),
   ];
 }
 

@@ -109,7 +109,7 @@ export function brokenOff(state) {
   if (!reply.played) return { ...over, turns: without(over.turns, turn.id) };
   if (reply.done && reply.played >= reply.received) return over;
   const heard = wordsUntil(reply.pieces, reply.received, reply.played);
-  const about = { ...cut(turn, heard), interrupted: true };
+  const about = { ...cut(turn, heard), interrupted: true, broken: true };
   return { ...over, turns: changed(over.turns, turn.id, about) };
 }
 

@@ -10,6 +10,7 @@
  * @property {boolean} partial more of it may come
  * @property {boolean} spoken aloud, not typed
  * @property {boolean} interrupted
+ * @property {boolean} broken off with the connection, and not by anybody
  * @property {string} unheard the rest of an interrupted reply
  * @property {object|null} percept how it sounded
  * @property {object|null} plan
@@ -26,6 +27,7 @@ const BLANK = {
   partial: true,
   spoken: true,
   interrupted: false,
+  broken: false,
   unheard: "",
   percept: null,
   plan: null,
