@@ -21,7 +21,7 @@ class Live(Protocol):
         """Keep only what the consent covers, nothing for None; False if it is not one of ours."""
 
     async def written(self, session_id: str) -> None:
-        """Wait, though not for long, until one that is just over can be found on the disk."""
+        """Wait, though not for long, until one that has just begun, or is over, is on the disk."""
 
 
 def find(library: Library, running: Iterable[str], sought: Filter) -> Page:

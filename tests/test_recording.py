@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import threading
 import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -404,6 +405,31 @@ async def test_what_is_deleted_while_the_conversation_goes_on_stays_deleted(tmp_
         assert told["recording"] is False and told["reason"] == "deleted"
     assert [file.name for file in folder(tmp_path).iterdir()] == [SESSION_FILE]
     assert record(tmp_path).state == "deleted"
+
+
+async def test_one_who_withdraws_before_a_slow_disk_has_made_the_folder_is_heeded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    allowed = threading.Event()
+    create = SessionFolder.create
+
+    def slowly(runs: Path, session: SessionFile) -> SessionFolder:
+        allowed.wait(20)
+        return create(runs, session)
+
+    monkeypatch.setattr(SessionFolder, "create", slowly)
+    async with (
+        serving(recording={"runs": str(tmp_path)}) as (url, _),
+        talking(url, "?attune=1") as talker,
+    ):
+        await consent(talker, **ALL)
+        asyncio.get_running_loop().call_later(0.3, allowed.set)
+        async with over_http(url, talker) as http:
+            session_id = talker.of("attune.session")[0]["id"]
+            answer = await http.post(f"{session_id}/consent", json={"audio": False})
+        assert answer.status_code == 200, answer.text
+    held = record(tmp_path).allowed
+    assert held and held.transcript and not held.audio
 
 
 async def test_consent_may_be_narrowed_over_http_while_the_conversation_goes_on(

@@ -112,8 +112,14 @@ class Desk:
         return [each for each, recorder in recorders if recorder.consent and recorder.possible]
 
     async def written(self, session_id: str) -> None:
-        """Wait, though not for long, for a conversation that is just over to be a whole folder."""
-        if session_id not in self._live and (awaited := self._awaited.get(session_id)):
+        """Wait, though not for long, for a conversation's folder.
+
+        One that is just over has to be whole, one that goes on has to be there at all.
+        """
+        if recorder := self._live.get(session_id):
+            if recorder.begun:
+                await asyncio.wait([recorder.begun], timeout=FINISH_SEC)
+        elif awaited := self._awaited.get(session_id):
             with suppress(TimeoutError):
                 async with asyncio.timeout(FINISH_SEC):
                     await awaited.wait()

@@ -24,9 +24,17 @@ class Sheet(Protocol):
 
 
 class Sheets(Protocol):
-    """Where new sheets come from; `failed` is called from another thread."""
+    """Where new sheets come from; what is given is called from another thread.
 
-    def open(self, session: SessionFile, failed: Callable[[Reason], None]) -> Sheet: ...
+    `begun` is called once the folder can be found, or could not be made.
+    """
+
+    def open(
+        self,
+        session: SessionFile,
+        failed: Callable[[Reason], None],
+        begun: Callable[[], None] = lambda: None,
+    ) -> Sheet: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,6 +54,7 @@ class Recorder:
         self.consent: Consent | None = None  # None: nobody has said anything about it
         self.stopped: Reason | None = None
         self.deleted = False
+        self.begun: asyncio.Future[None] | None = None  # done once the folder can be found
         self._paper = paper
         self._timeline = timeline
         self._user = UserTrack()
@@ -190,20 +191,23 @@ class Recorder:
         self._session = described(session, consent, self._setting, speaker)
         erased: Gone | None = None
         if self._sheet is None:
-            self._sheet = self._paper.sheets.open(self._session, self._failed)
+            self.begun = self._paper.loop.create_future()
+            self._sheet = self._paper.sheets.open(
+                self._session, self._failed, partial(self._resolve, self.begun)
+            )
         elif gone:
             erased = self._paper.loop.create_future()
-            self._sheet.put(Withdrawn(self._session, consent, partial(self._erased, erased)))
+            self._sheet.put(Withdrawn(self._session, consent, partial(self._resolve, erased)))
         else:
             self._sheet.put(Described(self._session))
         flags = {scope: scope in consent.scopes for scope in SCOPES}
         self._note("recorder", {"type": "recording.consent", **flags})
         return erased
 
-    def _erased(self, gone: Gone) -> None:
+    def _resolve(self, awaited: asyncio.Future[None]) -> None:
         """Called by the thread that writes."""
         with suppress(RuntimeError):  # the loop is gone, and whoever waited with it
-            self._paper.loop.call_soon_threadsafe(_resolve, gone)
+            self._paper.loop.call_soon_threadsafe(_resolve, awaited)
 
     # -- what crosses the wire
 
@@ -342,6 +346,6 @@ class Recorder:
         self._sheet.put(Described(self._session))
 
 
-def _resolve(gone: Gone) -> None:
-    if not gone.done():
-        gone.set_result(None)
+def _resolve(awaited: asyncio.Future[None]) -> None:
+    if not awaited.done():
+        awaited.set_result(None)

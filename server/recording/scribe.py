@@ -42,9 +42,14 @@ class Sheet:
     """One conversation's place with the thread: filled in the event loop, emptied by the thread."""
 
     def __init__(
-        self, session: SessionFile, failed: Callable[[Reason], None], wake: Callable[[], None]
+        self,
+        session: SessionFile,
+        failed: Callable[[Reason], None],
+        begun: Callable[[], None],
+        wake: Callable[[], None],
     ) -> None:
         self.session = session
+        self.begun = begun
         self.stopped: Reason | None = None
         self._failed = failed
         self._wake = wake
@@ -110,13 +115,18 @@ class Scribe:
         self._closing = threading.Event()
         self._threads: list[threading.Thread] = []
 
-    def open(self, session: SessionFile, failed: Callable[[Reason], None]) -> Sheet:
+    def open(
+        self,
+        session: SessionFile,
+        failed: Callable[[Reason], None],
+        begun: Callable[[], None] = lambda: None,
+    ) -> Sheet:
         """A sheet whose folder is made soon. `failed` may be called from any thread."""
         if not self._threads:
             for name, work in (("scribe", self._write), ("binder", self._finish)):
                 self._threads.append(threading.Thread(target=work, name=name, daemon=True))
                 self._threads[-1].start()
-        sheet = Sheet(session, failed, self._wake.set)
+        sheet = Sheet(session, failed, begun, self._wake.set)
         self._opened.append(sheet)
         self._wake.set()
         return sheet
@@ -141,7 +151,8 @@ class Scribe:
             self._wake.clear()
             last = self._closing.is_set()
             while self._opened:
-                pages.append(_Page(self._runs, self._opened.popleft()))
+                pages.append(page := _Page(self._runs, self._opened.popleft()))
+                page.begin()
             for page in pages:
                 page.write()
                 if page.closed and page.folder:
@@ -192,10 +203,12 @@ class _Page:
         self._again: float | None = None  # when to try again what could not be erased
         self._erased: list[Callable[[], None]] = []  # whom to tell once it has gone
 
+    def begin(self) -> None:
+        self._try(self._create)
+        self._sheet.begun()
+
     def write(self) -> None:
         """Write down what was put since; whatever goes wrong concerns this conversation only."""
-        if self.folder is None and not self._sheet.stopped:
-            self._try(self._create)
         run: list[Sound | Hush | Said] = []
         for entry in self._sheet.take():
             if isinstance(entry, Sound | Hush | Said):
