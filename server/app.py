@@ -44,11 +44,11 @@ from server.server_events import event
 from server.session import Session
 from server.session_config import UNNAMED, Attune, SessionConfig
 from server.sessions.library import Library
+from server.version import SOFTWARE, VERSION
 from server.vitals import Vitals
 
 log = logging.getLogger(__name__)
 
-VERSION = "0.1.0"
 TICK_SEC = 0.1  # how soon a silent socket is noticed; the clock then moves in such steps
 TRY_AGAIN_LATER, INTERNAL_ERROR = 1013, 1011
 
@@ -78,7 +78,7 @@ class House:
         self.desk = Desk(
             config.recording,
             self.library,
-            f"attune {VERSION}",
+            SOFTWARE,
             config.profile,
             self.used,
         )
@@ -134,11 +134,12 @@ def create(models: Models, config: Config, *, plain_page: bool = True) -> FastAP
     access = Access(token)
     app.include_router(system_api.router(house.watch, access, allowed))
     runs = config.recording.runs
-    app.include_router(reports_api.router(house.library, runs, access, allowed))
+    options = config.scoring.options
+    app.include_router(reports_api.router(house.library, runs, access, allowed, options=options))
     spool = config.recording.spool
     app.include_router(exports_api.router(house.library, runs, spool, access, allowed))
     if config.arena.enabled:
-        arena = opening.opened(config, models, house.library, house, f"attune {VERSION}")
+        arena = opening.opened(config, models, house.library, house, SOFTWARE)
         days = config.recording.keep_days
         app.include_router(arena_api.router(arena, house.library, access, allowed, days))
         app.state.arena = arena

@@ -56,6 +56,20 @@ class Recording(BaseModel):
     speaker_key: SecretStr | None = Field(None, min_length=16)
 
 
+class Scoring(BaseModel):
+    """How sessions are scored from the page; the command line has its own options."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    settings: Path | None = None  # a TOML file: judge, encoders, metrics
+    workers: int = Field(1, ge=1, le=64)
+
+    @property
+    def options(self) -> list[str]:
+        """As the scorer's command takes them."""
+        given = ["--settings", str(self.settings.absolute())] if self.settings else []
+        return [*given, "--workers", str(self.workers)]
+
+
 class System(BaseModel):
     """One of those compared in the arena: how it differs from the server's own."""
 
@@ -118,6 +132,7 @@ class Config(BaseSettings):
     models: dict[str, ModelChoice] = {}  # single roles that differ from the profile
     perception: Perception = Perception()
     recording: Recording = Recording()
+    scoring: Scoring = Scoring()
     ui: Ui = Ui()
     arena: Arena = Arena()
     operator_token: SecretStr | None = Field(None, min_length=16)  # opens all recorded sessions

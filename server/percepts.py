@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from models.audio import decode_pcm16, resample
 from models.errors import BackendError
 from models.percept import Percept
+from models.perception.given import Given
 from models.protocols import Attention
 from models.thinking.noticing import is_child
 from models.types import EAR_RATE, WIRE_RATE, AudioChunk, Samples
@@ -53,7 +54,8 @@ class Percepts:
         return Impression(self, self._room, item_id, start)
 
     def open(self) -> Attention:
-        return self._room.models.perceiver.attend()
+        cue = self._room.config.attune.cue
+        return Given(cue) if cue else self._room.models.perceiver.attend()
 
     async def hear(self, attention: Attention, audio: Samples, words: str = "") -> Percept | None:
         return await self._tried(attention.perceive(AudioChunk(audio, EAR_RATE), words))

@@ -71,6 +71,7 @@ class ScoredSession(Tolerant):
     profile: str | None = None
     models: dict[str, str] = Field({}, description="Backends by role.")
     exchanges: Count = 0
+    replay_of: SessionId | None = Field(None, description="Whose user was played once more.")
 
 
 class Score(Tolerant):

@@ -57,10 +57,6 @@ CAGED = {
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
-NO_SCORER = (
-    "The scorer is not installed: this server can show reports, but not make them. "
-    "Run one elsewhere and put its folder into reports/ beside the recorded sessions."
-)
 
 
 def _absent(what: str) -> Described:
@@ -94,6 +90,7 @@ def router(
     access: Access,
     allowed: Callable[[Headers], bool],
     command: Sequence[str] | None = None,
+    options: Sequence[str] = (),
 ) -> APIRouter:
     """The routes over the reports beside a library, made by a command from its runs."""
     shelf = Shelf(library.local / FOLDER, partial(register, library))
@@ -102,7 +99,7 @@ def router(
         with suppress(UnknownReport):  # somebody it tells of has left meanwhile
             shelf.digest(name)
 
-    scorer = Scorer(runs, shelf.folder, made, command or COMMAND)
+    scorer = Scorer(runs, shelf.folder, made, command or COMMAND, options)
     threads, tickets = StorageThreads(THREADS, AT_ONCE), Tickets()
     named = Annotated[ReportName, Path()]
     inside = Annotated[str, Path(description="As report/index.html.")]
@@ -137,20 +134,18 @@ def router(
     @routes.get("", **by_operator, responses=failures(401))
     async def list_reports() -> Reports:
         found = await run(partial(_headlines, shelf))
-        return Reports(reports=found, scorer=scorer.installed, running=scorer.running)
+        return Reports(reports=found, running=scorer.running)
 
     @routes.post(
         "",
         **by_operator,
         status_code=202,
-        responses=failures(401, 409, 413, 501),
+        responses=failures(401, 409, 413),
         openapi_extra=asks(Wanted),
     )
     async def make_report(request: Request) -> Progress:
         """Score all recorded sessions that may be; one such run at a time."""
         wanted = Wanted.model_validate_json(await whole(request, MOST_JSON))
-        if not scorer.installed:
-            raise Refusal(501, NO_SCORER, "scorer_not_installed", kind="server_error")
         name = wanted.name or f"{datetime.now(UTC):%Y-%m-%d-%H%M%S}"
         if shelf.has(name):
             raise Refusal(409, f"There is a report '{name}' already.", "report_exists", "name")

@@ -43,7 +43,6 @@ class Headline(BaseModel):
 
 class Reports(BaseModel):
     reports: list[Headline] = Field(description="The newest first.")
-    scorer: bool = Field(description="Whether scoring can be started here.")
     running: Progress | None
 
 

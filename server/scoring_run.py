@@ -10,7 +10,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
@@ -22,8 +21,7 @@ from server.reports import SCORES_FILE
 
 log = logging.getLogger(__name__)
 
-MODULE = "server.scoring"
-COMMAND = (sys.executable, "-m", MODULE)
+COMMAND = (sys.executable, "-m", "server.scoring")
 ROOT = Path(__file__).parent.parent
 NICE = 15
 STOP_SEC = 3.0  # to end by itself when told to
@@ -68,20 +66,18 @@ class Scorer:
         shelf: Path,
         finished: Callable[[str], None],
         command: Sequence[str] = COMMAND,
+        options: Sequence[str] = (),
     ) -> None:
         """`finished` is called, in a thread, with the name of every report that is whole."""
         self._runs = runs
         self._shelf = shelf
         self._finished = finished
         self._command = tuple(command)
+        self._options = tuple(options)
         self._runs_known: OrderedDict[str, Progress] = OrderedDict()
         self._process: asyncio.subprocess.Process | None = None
         self._task: asyncio.Task[None] | None = None
         self._stopping = False
-
-    @property
-    def installed(self) -> bool:
-        return self._command != COMMAND or find_spec(MODULE) is not None
 
     @property
     def running(self) -> Progress | None:
@@ -143,7 +139,7 @@ class Scorer:
     async def _score(self, name: str, out: Path) -> str | None:
         """Why it failed; None if it did not."""
         process = await asyncio.create_subprocess_exec(
-            *self._command, self._runs, "--out", str(out),
+            *self._command, self._runs, "--out", str(out), *self._options,
             cwd=ROOT, env=passed_on(os.environ), start_new_session=True,
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,

@@ -168,11 +168,11 @@ class Session:
         await self.room.take_notes()
 
     async def reconfigure(self, config: SessionConfig) -> None:
-        if not config.attune.perception and self.room.recorder.listens_for_children:
+        if not config.attune.listens and self.room.recorder.listens_for_children:
             raise ClientError(
                 "recording_needs_perception",
                 "Perception stays on while you are being recorded: stop the recording first.",
-                "session.attune.perception",
+                f"session.attune.{'cue' if config.attune.perception else 'perception'}",
             )
         old, self.room.config = self.room.config, config
         if config.audio.input.format != old.audio.input.format:
@@ -209,7 +209,8 @@ class Session:
 
     @property
     def _perceives(self) -> bool:
-        return self.percepts.wanted and not isinstance(self.room.models.perceiver, Off)
+        listens = self.room.config.attune.listens
+        return listens and not isinstance(self.room.models.perceiver, Off)
 
     async def _tell_recording(self, refused: str | None = None) -> None:
         recorder = self.room.recorder

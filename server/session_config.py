@@ -2,8 +2,11 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import PydanticCustomError
 
+from models.perception.given import CUES
+from models.perception.labels import EMOTIONS
 from server.errors import ClientError
 from server.sessions.format import SESSION_ID, Capture
 from server.validation import client_error
@@ -92,14 +95,28 @@ class Audio(Part):
     output: AudioOutput = AudioOutput()
 
 
+def _known(cue: str) -> str:
+    if cue not in CUES:
+        some = ", ".join((*EMOTIONS, "sigh", "rain"))
+        raise PydanticCustomError("unknown_cue", f"There is no such cue; some are {some}")
+    return cue
+
+
 class Attune(Part):
     """What is ours: told only to clients that ask for it."""
 
     events: bool = False  # send `attune.*` events
     binary: bool = False  # audio as binary frames, both ways
     perception: bool = True  # hear how the user speaks, beside the words
+    # How the user really sounds, where somebody knows it: taken instead of what is heard.
+    cue: Annotated[str, AfterValidator(_known)] | None = None
     capture: Capture | None = None  # how the client records
     replay_of: str | None = Field(None, pattern=f"^{SESSION_ID.pattern}$")
+
+    @property
+    def listens(self) -> bool:
+        """Whether anybody would notice how the user sounds."""
+        return self.perception and self.cue is None
 
 
 class SessionConfig(Part):

@@ -28,8 +28,8 @@ from models.standin import (
 from models.style import Style
 from models.types import AudioChunk, Samples, SpokenChunk, Turn
 from models.worker import Worker
-from server.app import VERSION
 from server.reply import APOLOGY
+from server.version import VERSION
 from tests.serving import serving, standins
 from tests.talker import HUSH, VOICE, Talker, play_until, talking
 

@@ -420,6 +420,7 @@ async def test_when_all_seats_are_taken_a_round_is_refused(tmp_path: Path) -> No
         await place.played()
 
 
+@pytest.mark.slow
 async def test_rounds_wait_for_each_other_and_too_many_are_refused(tmp_path: Path) -> None:
     class Slow:
         def __init__(self) -> None:
@@ -582,6 +583,7 @@ def user_item(library: Any, session_id: str) -> str:
     return next(turn.item_id for turn in found if turn.role == "user")
 
 
+@pytest.mark.slow
 async def test_the_operator_lists_votes_the_newest_first(tmp_path: Path) -> None:
     async with arena(tmp_path) as place:
         for vote in ("a", "bad"):
@@ -593,6 +595,7 @@ async def test_the_operator_lists_votes_the_newest_first(tmp_path: Path) -> None
         assert "secret" not in json.dumps(listed)
 
 
+@pytest.mark.slow
 async def test_pairs_are_evened_out(tmp_path: Path) -> None:
     systems = {"one": {}, "two": {"voice": "flat"}, "three": {"perception": False}}
     async with arena(tmp_path, arena={"systems": systems}) as place:

@@ -122,6 +122,7 @@ async def test_a_server_that_hangs_up_has_said_why(
     assert ran.err == ("attune: the server hung up: All seats are taken; please try again soon.\n")
 
 
+@pytest.mark.slow
 async def test_a_reply_that_fails_is_one_line(question: Path) -> None:
     async with serving(standins(responder=Broken())) as (url, _):
         ran = await called(question, "--url", url, "--fast")
@@ -135,6 +136,7 @@ async def test_what_is_said_may_look_like_markup(question: Path) -> None:
     assert "[bold] or [/nothing]" in ran.out
 
 
+@pytest.mark.slow
 async def test_how_one_sounded_is_told_in_a_line_and_on_the_way_only_if_asked(
     question: Path,
 ) -> None:
@@ -195,6 +197,7 @@ async def test_with_consent_the_call_is_recorded_from_its_first_sample(
     assert session.audio and session.audio.recorded_from == 0
 
 
+@pytest.mark.slow
 async def test_one_who_refuses_or_is_not_recorded_is_told_so(
     question: Path, tmp_path: Path
 ) -> None:

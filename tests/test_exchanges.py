@@ -53,3 +53,40 @@ def test_turns_that_take_no_time_stand_in_the_order_they_were_written() -> None:
     ]
     said = turns(SESSION, log)
     assert [turn.item_id for turn in said] == ["item_a", "item_b", "item_c"]
+
+
+def test_who_goes_on_after_a_pause_is_answered_by_the_next_reply_not_by_the_one_they_cut() -> None:
+    def spoken(item_id: str, role: str, start: int, end: int) -> list[Line]:
+        item = {"id": item_id, "type": "message", "role": role, "content": []}
+        span = {"item_id": item_id, "role": role, "start": start, "end": end}
+        return [
+            line(end, "server", type="conversation.item.added", item=item),
+            line(end, "recorder", type="recording.turn", **span),
+        ]
+
+    log = [
+        *spoken("item_a", "user", 0, 48_000),
+        *spoken("item_b", "assistant", 60_000, 64_000),
+        *spoken("item_c", "user", 57_000, 96_000),  # with 0.3 s before its first sound
+        *spoken("item_d", "assistant", 110_000, 150_000),
+    ]
+    pairs = [
+        (each.user and each.user.item_id, each.reply and each.reply.item_id)
+        for each in exchanges(turns(SESSION, log))
+    ]
+    assert pairs == [("item_a", "item_b"), ("item_c", "item_d")]
+
+
+def test_a_turn_of_which_the_log_tells_nothing_else_stands_where_it_begins() -> None:
+    def span(item_id: str, role: str, start: int) -> Line:
+        told = {"item_id": item_id, "role": role, "start": start, "end": start + 10}
+        return line(start, "recorder", type="recording.turn", **told)
+
+    item = {"id": "item_b", "type": "message", "role": "assistant", "content": []}
+    log = [
+        line(100, "server", type="conversation.item.added", item=item),
+        span("item_b", "assistant", 100),
+        span("item_c", "user", 200),
+        span("item_a", "user", 0),
+    ]
+    assert [turn.item_id for turn in turns(SESSION, log)] == ["item_a", "item_b", "item_c"]

@@ -176,6 +176,7 @@ async def test_a_server_that_would_keep_nothing_of_it_is_told_of_in_a_sentence(
         )
 
 
+@pytest.mark.slow
 async def test_at_the_pace_of_speech_it_takes_as_long_as_it_did(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -214,7 +214,7 @@ async def test_without_reports_the_list_is_empty_and_only_the_operator_gets_it(
 ) -> None:
     async with asking(tmp_path) as place:
         told = await place.get()
-        assert told.json() == {"reports": [], "scorer": False, "running": None}
+        assert told.json() == {"reports": [], "running": None}
         for path in ("", "/march", "/march/exchanges", "/march/trend?metric=wer",
                      "/march/progress", "/march/files/scores.json"):  # fmt: skip
             assert (await place.get(path, {})).status_code == 401, path
@@ -356,17 +356,6 @@ async def test_a_report_that_deleting_could_not_reach_is_not_shown(tmp_path: Pat
 
 
 # ---- making one
-
-
-async def test_without_a_scorer_it_is_said_plainly(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    async with asking(tmp_path) as place:
-        refused = await place.start()
-        assert (refused.status_code, code(refused)) == (501, "scorer_not_installed")
-        assert refused.json()["error"]["message"].startswith("The scorer is not installed")
-        assert not place.reports.exists()
-        assert not [each for each in caplog.records if each.levelname == "ERROR"]
 
 
 async def test_a_scoring_tells_how_far_it_is_and_its_report_appears(tmp_path: Path) -> None:

@@ -302,6 +302,7 @@ async def test_a_turn_of_a_minute_is_one_turn() -> None:
         assert stopped == pytest.approx(60_500, abs=200)
 
 
+@pytest.mark.slow
 async def test_minutes_of_silence_change_nothing() -> None:
     async with serving(models()) as (url, _), talking(url) as talker:
         for _ in range(30):

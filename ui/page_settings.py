@@ -8,10 +8,10 @@ from typing import Any
 from models.perception import coverage, labels
 from models.protocols import Perceiver
 from models.registry import Choice
-from server.app import VERSION
 from server.config import Config, ConfigError, Recording, choices
 from server.neighbours import elsewhere
 from server.page import heard
+from server.version import VERSION
 from ui.demo_clips import Clip, clips
 from ui.wording import LANGUAGES, wording
 

@@ -26,7 +26,8 @@ _TABLE = tomllib.loads(Path(__file__).with_name("timing_form.toml").read_text("u
 # Every name a percept is made of.
 PERCEPT_NAMES = frozenset(
     [field.name for noun in (Percept, Affect, Moment, Prosody, Conflict) for field in fields(noun)]
-    + [*DIMENSIONS, "vad", "voice_part", "derived", "not_heard", "default", "research", "none"]
+    + [*DIMENSIONS, "vad", "voice_part", "derived", "not_heard"]
+    + ["default", "research", "none", "given"]  # whose weights
     + [name for dimension in DIMENSIONS.values() for name in dimension.answers]
     + [name for names in BEYOND.values() for name in names]
 )

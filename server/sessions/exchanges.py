@@ -73,7 +73,11 @@ class _Gathered:
 
 
 def turns(session: SessionFile, lines: Iterable[Line]) -> list[RecordedTurn]:
-    """All turns in the order they began."""
+    """All turns in the order in which they became part of the conversation.
+
+    Who goes on after a pause begins, with the moment before their first sound, before the reply
+    that they cut short; they say it after it all the same.
+    """
     found = _gathered(lines)
     # A session that is not finished has its places only in the log.
     spans = {span.item_id: span for span in session.turns} or found.spans
@@ -83,8 +87,7 @@ def turns(session: SessionFile, lines: Iterable[Line]) -> list[RecordedTurn]:
             spans[item_id] = TurnSpan.model_validate(
                 {"item_id": item_id, "role": role, "start": at, "end": at}
             )
-    last = len(order)
-    ordered = sorted(spans.values(), key=lambda span: (span.start, order.get(span.item_id, last)))
+    ordered = _ordered(spans.values(), order)
     return [
         RecordedTurn(
             number,
@@ -100,6 +103,19 @@ def turns(session: SessionFile, lines: Iterable[Line]) -> list[RecordedTurn]:
         )
         for number, span in enumerate(ordered)
     ]
+
+
+def _ordered(spans: Iterable[TurnSpan], order: Mapping[str, int]) -> list[TurnSpan]:
+    """As the log tells; what it does not tell of, by where it begins."""
+    told: list[TurnSpan] = []
+    untold: list[TurnSpan] = []
+    for span in spans:
+        (told if span.item_id in order else untold).append(span)
+    told.sort(key=lambda span: order[span.item_id])
+    for span in sorted(untold, key=lambda span: span.start):
+        places = (nth for nth, other in enumerate(told) if other.start > span.start)
+        told.insert(next(places, len(told)), span)
+    return told
 
 
 def exchanges(said: Sequence[RecordedTurn]) -> list[Exchange]:

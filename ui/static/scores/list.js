@@ -18,11 +18,11 @@ export async function showList(element, go) {
   replace(element,
     h("header", { class: "scores-head" },
       h("div", {}, h("h1", {}, t("scores.title")), h("p", { class: "muted" }, t("scores.about"))),
-      runPanel({ scorer: told.scorer, running: told.running, changed: again })),
+      runPanel({ running: told.running, changed: again })),
     told.reports.length ? [
       h("section", { class: "reports", "aria-label": t("scores.reports") }, told.reports.map((report, index) => card(report, comparable(report, told.reports[index + 1]), go))),
       readable.length > 1 ? overTime(readable) : null,
-    ] : empty(told.scorer));
+    ] : empty());
 }
 
 /** Other judges measure with another rule: then nobody can say what is better. */
@@ -30,12 +30,11 @@ function comparable(report, before) {
   return before && String(before.judges) === String(report.judges) ? before : undefined;
 }
 
-function empty(scorer) {
+function empty() {
   return h("section", { class: "card nothing" },
     h("h2", {}, t("scores.empty.title")),
     h("p", {}, t("scores.empty.why")),
-    h("p", {}, t(scorer ? "scores.empty.run" : "scores.empty.bring")),
-    scorer ? null : h("pre", { class: "small" }, "python -m server.scoring runs --out runs/reports/NAME"));
+    h("p", {}, t("scores.empty.run")));
 }
 
 function card(report, before, go) {

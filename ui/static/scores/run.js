@@ -8,18 +8,18 @@ import { whileSeen } from "../system/poll.js";
 const EVERY_MS = 1000;
 
 /**
- * @param {{scorer: boolean, running: any, changed: () => void}} given `changed`: there may be a new report
+ * @param {{running: any, changed: () => void}} given `changed`: there may be a new report
  * @returns {HTMLElement}
  */
-export function runPanel({ scorer, running, changed }) {
+export function runPanel({ running, changed }) {
   const element = h("div", { class: "run" });
   const said = h("p", { class: "run-said", role: "status" });
 
   function idle(words = "", bad = false) {
     said.textContent = words;
     said.className = bad ? "run-said complaint" : "run-said";
-    const start = h("button", { class: "button primary", type: "button", disabled: !scorer, on: { click: begin } }, t("scores.run.start"));
-    replace(element, start, scorer ? null : h("p", { class: "muted small" }, t("scores.run.absent")), said);
+    const start = h("button", { class: "button primary", type: "button", on: { click: begin } }, t("scores.run.start"));
+    replace(element, start, said);
   }
 
   async function begin() {

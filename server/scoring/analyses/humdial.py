@@ -1,0 +1,90 @@
+"""HumDial's composite of its full-duplex track: answering, not being put off, and delay. Pure."""
+
+from math import log
+
+import numpy as np
+from pydantic import BaseModel
+
+from server.scoring.scored import Scored
+
+# L = 100 - 50 ln(delay / least) / ln(baseline / least). Its two constants are not told with it.
+# The track's published results pair delays with scores: the fastest, 0.624 s, got 100, and this
+# baseline gives all the others to within 0.1.
+LEAST_SEC, BASELINE_SEC = 0.624, 3.592
+SHARES = {"respond": 0.4, "resume": 0.4, "delay_score": 0.2}
+BEHAVIOUR = "overlap_behaviour"
+INTERRUPTED = ("user_interruption",)
+DISTRACTED = ("user_backchannel", "talking_to_other", "background_speech")
+DELAYS = {
+    "stop_latency_sec": INTERRUPTED,  # elsewhere the reply should not stop at all
+    "response_latency_sec": INTERRUPTED,
+    "first_response_sec": (*INTERRUPTED, *DISTRACTED),
+}
+
+
+class HumDial(BaseModel):
+    """Everything is None where a part of it could not be scored; `missing` says which."""
+
+    respond: float | None = None  # % of interruptions that were answered
+    resume: float | None = None  # % of all else after which the reply went on
+    delays_sec: dict[str, float] = {}  # means of the three
+    delay_sec: float | None = None  # their mean
+    delay_score: float | None = None
+    final: float | None = None
+    n: dict[str, int] = {}
+    missing: list[str] = []
+    least_sec: float = LEAST_SEC
+    baseline_sec: float = BASELINE_SEC
+    note: str = (
+        "The constants of the delay score are not published with its formula: 0.624 s for 100 "
+        "points and 3.592 s for 50 give the track's published pairs of delay and score."
+    )
+
+
+def composite(scored: Scored) -> HumDial | None:
+    """None where no item of the track's kind was run."""
+    tasks = {row.annotation.task for row in scored.rows}
+    if not tasks & {*INTERRUPTED, *DISTRACTED}:
+        return None
+    least, baseline = scored.humdial_delays or (LEAST_SEC, BASELINE_SEC)
+    respond, resume = (
+        _values(scored, BEHAVIOUR, INTERRUPTED),
+        _values(scored, BEHAVIOUR, DISTRACTED),
+    )
+    delays = {name: _values(scored, name, among) for name, among in DELAYS.items()}
+    parts = {"respond": respond, "resume": resume, **delays}
+    means = {name: float(np.mean(values)) for name, values in delays.items() if values}
+    whole = sum(means.values()) / len(means) if len(means) == len(DELAYS) else None
+    told = {
+        "respond": float(np.mean(respond)) if respond else None,
+        "resume": float(np.mean(resume)) if resume else None,
+        "delay_score": None if whole is None else delay_score(whole, least, baseline),
+    }
+    final = None
+    if all(value is not None for value in told.values()):
+        final = sum(SHARES[name] * value for name, value in told.items() if value is not None)
+    plain = HumDial.model_fields["note"].default if scored.humdial_delays is None else ""
+    return HumDial(
+        **told,
+        delays_sec=means,
+        delay_sec=whole,
+        final=final,
+        n={name: len(values) for name, values in parts.items()},
+        missing=[name for name, values in parts.items() if not values],
+        least_sec=least,
+        baseline_sec=baseline,
+        note=plain,
+    )
+
+
+def delay_score(
+    delay_sec: float, least: float = LEAST_SEC, baseline: float = BASELINE_SEC
+) -> float:
+    """From 0 to 100, however fast or slow."""
+    if delay_sec <= least:
+        return 100.0
+    return max(0.0, 100 - 50 * log(delay_sec / least) / log(baseline / least))
+
+
+def _values(scored: Scored, metric: str, tasks: tuple[str, ...]) -> list[float]:
+    return [value for row, value in scored.values(metric) if row.annotation.task in tasks]

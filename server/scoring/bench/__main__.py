@@ -1,0 +1,164 @@
+"""python -m server.scoring.bench: a data set's clips before the live server, and their scores."""
+
+import asyncio
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any, cast, get_args
+
+import typer
+
+from server.client import CONSENT, consented
+from server.consent import SCOPES, Consent
+from server.scoring.annotation import CueGiven, Prompt, Variant
+from server.scoring.asked import Asked, settings
+from server.scoring.bench.conditions import conditions
+from server.scoring.bench.errors import BenchmarkError
+from server.scoring.bench.folder import Benchmark, ResultFolder
+from server.scoring.bench.loaders import NAMES, data_set, load
+from server.scoring.bench.planning import TASKS, Play, Wanted, plays, situations
+from server.scoring.bench.progress import told
+from server.scoring.bench.running import Runner
+from server.scoring.ending import ended_by_signals
+from server.scoring.errors import ScoringError, Stopped
+from server.scoring.progress import shown
+from server.scoring.running import score as score_all
+from server.scoring.settings import Settings
+
+CUES: tuple[CueGiven, ...] = get_args(CueGiven)
+STOPPED = 130  # as a shell tells that somebody pressed Ctrl-C
+REPORT = "report"
+
+
+def main(
+    name: Annotated[str, typer.Argument(metavar="NAME", help=f"One of {', '.join(NAMES)}.")],
+    data: Annotated[Path, typer.Option(help="The data set's folder; nothing is downloaded.")],
+    out: Annotated[Path, typer.Option(help="Where the result goes; run again to go on.")],
+    url: Annotated[str, typer.Option(help="Where the server is.")] = (
+        "ws://127.0.0.1:7860/v1/realtime"
+    ),
+    concurrency: Annotated[int, typer.Option(min=1, max=64, help="Conversations at once.")] = 1,
+    limit: Annotated[int | None, typer.Option(min=1, help="Items at most.")] = None,
+    prompt: Annotated[str, typer.Option(help="zero, basic or enhanced, as in EchoMind.")] = "zero",
+    cue: Annotated[
+        str, typer.Option(help="true: it is told; none: nobody listens; perceived: as heard.")
+    ] = "perceived",
+    ablation: Annotated[bool, typer.Option("--ablation", help="All three cues, compared.")] = False,
+    variants: Annotated[str, typer.Option(help="Some of target,neutral,alternative.")] = (
+        "target,neutral,alternative"
+    ),
+    tasks: Annotated[str, typer.Option(help=f"Some of {','.join(TASKS)}.")] = ",".join(TASKS),
+    context: Annotated[
+        Path | None, typer.Option(help="Situations, a line each, or a CSV: item,context,reference.")
+    ] = None,
+    consent: Annotated[str, typer.Option(metavar="SCOPES", help=CONSENT)] = ",".join(SCOPES),
+    noise: Annotated[str, typer.Option(help="Pink noise at these dB below the voice: 20,10.")] = "",
+    speed: Annotated[str, typer.Option(help="Played so much faster: 0.8,1.2.")] = "",
+    codec: Annotated[str, typer.Option(help="Through mulaw,alaw,gsm,opus,vorbis or mp3.")] = "",
+    token: Annotated[
+        str | None,
+        typer.Option(
+            help="The operator's, to fetch sessions with.", envvar="ATTUNE_OPERATOR_TOKEN"
+        ),
+    ] = None,
+    score: Annotated[bool, typer.Option("--score/--no-score", help="Score the result.")] = True,
+    judge: Annotated[str | None, typer.Option(help="As python -m server.scoring takes it.")] = None,
+    judge_model: Annotated[str | None, typer.Option(help="The judge's name there.")] = None,
+    settings_file: Annotated[
+        Path | None, typer.Option("--settings", help="How to score: a TOML file.")
+    ] = None,
+    workers: Annotated[int, typer.Option(min=1, max=64, help="Processes that score.")] = 1,
+    realtime: Annotated[
+        bool, typer.Option("--realtime/--fast", help="Fast suits a server on the samples clock.")
+    ] = True,
+) -> None:
+    """Play a data set to a running server, keep the conversations, and score them."""
+    try:
+        how = settings(Asked(judge=judge, judge_model=judge_model, file=settings_file))
+        chosen = data_set(name)
+        wanted = Wanted(
+            conditions(noise, speed, codec),
+            _some("variants", variants, get_args(Variant)),
+            _some("tasks", tasks, TASKS),
+            CUES if ablation else cast(tuple[CueGiven, ...], _some("cue", cue, CUES)),
+            cast(Prompt, _some("prompt", prompt, get_args(Prompt))[0]),
+            situations(context) if context else (),
+            limit,
+        )
+        listed = list(plays(load(name, data), wanted))
+        if not listed:
+            raise BenchmarkError(f"{data} holds nothing of what was asked for.")
+        about = Benchmark(
+            name=name,
+            title=chosen.title,
+            licence=chosen.licence,
+            source=chosen.source,
+            url=url,
+            began=datetime.now(UTC),
+            settings=_told(wanted, consent, concurrency),
+        )
+        print(f"{chosen.title}: {chosen.licence}; {chosen.source}", file=sys.stderr)
+        folder = ResultFolder.open(out, about)
+        runner = Runner(folder, url, consented(consent) or Consent(), token, realtime, concurrency)
+        _play(runner, listed)
+        if score and folder.done:
+            _score(out, how, workers)
+    except (BenchmarkError, ScoringError) as error:
+        _complain(str(error))
+        raise typer.Exit(1) from None
+
+
+def _play(runner: Runner, listed: list[Play]) -> None:
+    with told("playing") as progress:
+        runner.progress = progress
+        try:
+            asyncio.run(runner.run(listed))
+        except KeyboardInterrupt:
+            done, out = len(runner.folder.done), runner.folder.path
+            _complain(f"stopped; {done} of {len(listed)} are in {out}, run again to go on.")
+            raise typer.Exit(STOPPED) from None
+    if failed := len(runner.folder.about.failures):
+        _complain(f"{failed} of {len(listed)} failed; run again to try them.")
+
+
+def _score(out: Path, how: Settings, workers: int) -> None:
+    try:
+        with ended_by_signals(), shown() as tell:
+            made = score_all([out], out / REPORT, how, workers, progress=tell, say=_complain)
+    except (Stopped, KeyboardInterrupt):
+        _complain("stopped; what was scored so far is kept for the next run.")
+        raise typer.Exit(STOPPED) from None
+    if sys.stdout.isatty():
+        print(made)
+
+
+def _complain(sentence: str) -> None:
+    print(f"attune: {sentence}", file=sys.stderr)
+
+
+def _some(flag: str, told: str, known: tuple[str, ...]) -> tuple[str, ...]:
+    found = tuple(each.strip() for each in told.split(",") if each.strip())
+    odd = [each for each in found if each not in known]
+    if odd or not found:
+        raise BenchmarkError(f"--{flag} takes some of {', '.join(known)}, not '{told}'.")
+    return found
+
+
+def _told(wanted: Wanted, consent: str, concurrency: int) -> dict[str, Any]:
+    return {
+        "variants": list(wanted.variants),
+        "tasks": list(wanted.tasks),
+        "cues": list(wanted.cues),
+        "prompt": wanted.prompt,
+        "conditions": [each.name for each in wanted.conditions],
+        "situations": len(wanted.situations),
+        "limit": wanted.limit,
+        "consent": consent,
+        "concurrency": concurrency,
+    }
+
+
+if __name__ == "__main__":
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+    app.command()(main)
+    app(prog_name="python -m server.scoring.bench")

@@ -1,0 +1,263 @@
+"""What becomes of a reply somebody talks over: Full-Duplex-Bench v1.5 and HumDial."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from models.types import WIRE_RATE, AudioChunk
+from server.scoring.annotation import Task
+from server.scoring.duplex.ears import Ears, Sides, ears
+from server.scoring.duplex.manner import Manner, cutoffs, manner
+from server.scoring.duplex.segments import Segment, between, merged, reaching
+from server.scoring.duplex.words_timed import TimedWord, per_minute
+from server.scoring.exchange import Exchange
+from server.scoring.score import JudgeNamed, Measure, Score, Unscored
+from server.scoring.settings import Settings
+
+VERSION = 1
+USER_GAP, REPLY_GAP = 0.6, 0.5  # seconds; as the authors merge
+TASKS: tuple[Task, ...] = (
+    "user_interruption", "user_backchannel", "talking_to_other", "background_speech",
+)  # fmt: skip
+_AROUND = (0.09, 0.15)  # seconds before and after the place where the reply falls silent
+_LAST = 1e-6
+
+_FOUND = (
+    "Voices are found by Silero in both channels, the reply's echo taken out of the user's; user "
+    "gaps up to 0.6 s and reply gaps up to 0.5 s are closed, as the authors do."
+)
+_SPLIT = (
+    "Before and after are parted at the end of the user's talking over it, at a word. Ours is the "
+    "logged words spread over the voice, and our own pitch and level; the authors use parakeet and "
+    "Praat."
+)
+MEASURES = (
+    Measure(
+        "stop_latency_sec", "Time to stop", "duplex",
+        "How long both speak when the user talks over the reply.",
+        _FOUND + " Where the reply goes on, as it should after an “mm”, it is the length of that.",
+        "s", False, 0,
+    ),
+    Measure(
+        "response_latency_sec", "Time to respond after an overlap", "duplex",
+        "From the end of what the user says over the reply to the next onset of the reply.",
+        _FOUND, "s", False, 0,
+    ),
+    Measure(
+        "first_response_sec", "Time to the first response", "duplex",
+        "From the end of what the user says first to the first onset of the reply, before anybody "
+        "talks over it.", _FOUND + " Replies that begin before the end count as 0.", "s", False, 0,
+    ),
+    Measure(
+        "overlap_rate_change", "Change of pace after an overlap", "duplex",
+        "Words a minute after the user talked over the reply, less those before.",
+        _SPLIT, "words/min",
+    ),
+    Measure(
+        "overlap_pitch_change_st", "Change of pitch after an overlap", "duplex",
+        "Mean pitch after, against that before.", _SPLIT, "st",
+    ),
+    Measure(
+        "overlap_pitch_spread_change_st", "Change of melody after an overlap", "duplex",
+        "Standard deviation of the pitch after, less that before.", _SPLIT, "st",
+    ),
+    Measure(
+        "overlap_intensity_change_db", "Change of loudness after an overlap", "duplex",
+        "Level of the speech after, less that before.", _SPLIT, "dB",
+    ),
+    Measure(
+        "overlap_intensity_spread_change_db", "Change of dynamics after an overlap", "duplex",
+        "Standard deviation of the level after, less that before.", _SPLIT, "dB",
+    ),
+    Measure(
+        "abrupt_cut", "Cut off abruptly", "duplex",
+        "Whether the level falls by 18 dB or more within 30 ms where the reply stops for the user.",
+        "Only the place where the reply stops is looked at, and levels below -60 dBFS count as "
+        "-60; the authors count such falls in all that is said before and after, above the noise.",
+        "", False, 0, 1,
+    ),
+)  # fmt: skip
+_CHANGES = tuple(each.name for each in MEASURES[3:8])
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """Somebody speaks while the reply does."""
+
+    user: Segment
+    reply: Segment
+
+    @property
+    def length(self) -> float:
+        return min(self.user.end, self.reply.end) - max(self.user.start, self.reply.start)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the reply fell silent before the user did."""
+        return self.reply.end < self.user.end
+
+
+@dataclass(frozen=True, slots=True)
+class Overlaps:
+    ears: Ears
+
+    @property
+    def key(self) -> str:
+        return f"overlaps {VERSION} {self.ears.key}"
+
+    @property
+    def judge(self) -> JudgeNamed | None:
+        return None
+
+    def measure(self, exchange: Exchange) -> dict[str, Score]:
+        task = exchange.annotation.task
+        if task not in (None, "conversation", "interruption", *TASKS):
+            raise Unscored("another task")
+        sides = self.ears.sides(exchange.conversation)
+        user, reply = merged(sides.user, USER_GAP), merged(sides.reply, REPLY_GAP)
+        first = {"first_response_sec": _first_response(exchange, user, reply)}
+        try:
+            over = overlap(exchange, user, reply)
+        except Unscored as none:
+            missing = Score.none(str(none))
+            return {each.name: missing for each in MEASURES} | first
+        told = "the reply stopped" if over.stopped else "the reply went on"
+        return {
+            **first,
+            "stop_latency_sec": Score(over.length, told),
+            "response_latency_sec": _response(over, user, reply),
+            "abrupt_cut": _abrupt(over, sides),
+            **_changes(exchange, over, sides, user),
+        }
+
+
+def build(settings: Settings) -> Overlaps:
+    return Overlaps(ears())
+
+
+def overlap(exchange: Exchange, user: Sequence[Segment], reply: Sequence[Segment]) -> Overlap:
+    """The annotated one, or the first at which the user begins while this reply sounds."""
+    note = exchange.annotation
+    if note.overlap_start is not None:
+        begin = note.overlap_start / WIRE_RATE
+        end = (note.overlap_end or note.overlap_start + WIRE_RATE) / WIRE_RATE
+        return _annotated(begin, end, user, reply)
+    if exchange.reply is None or not exchange.reply.spoken:
+        raise Unscored("no reply")
+    span = exchange.reply.start / WIRE_RATE, exchange.reply.end / WIRE_RATE
+    for sounding in reaching(reply, *span):
+        for speaking in user:
+            if sounding.start < speaking.start < min(sounding.end, span[1]):
+                return Overlap(speaking, sounding)
+    raise Unscored("nobody talked over the reply")
+
+
+def _annotated(
+    begin: float, end: float, user: Sequence[Segment], reply: Sequence[Segment]
+) -> Overlap:
+    near = reaching(user, begin, end)
+    if not near:
+        raise Unscored("nobody was heard to talk over the reply")
+    speaking = max(near, key=lambda each: min(each.end, end) - max(each.start, begin))
+    # What was said before it without a pause is not what talks over the reply.
+    speaking = Segment(max(speaking.start, begin), speaking.end)
+    sounding = reaching(reply, speaking.start, speaking.end)
+    if not sounding or sounding[0].start > speaking.start:
+        raise Unscored("the reply was not sounding")
+    return Overlap(speaking, sounding[0])
+
+
+def _first_response(exchange: Exchange, user: Sequence[Segment], reply: Sequence[Segment]) -> Score:
+    """Of items whose task is to be talked over; elsewhere it is the turn-taking latency."""
+    if exchange.annotation.task not in TASKS:
+        return Score.none("another task")
+    if not user or not reply:
+        return Score.none("no reply" if user else "no speech found in the turn")
+    onset = reply[0].start
+    before = [each for each in user if each.start < onset]
+    if not before:
+        return Score.none("the reply was first to speak")
+    return Score(max(0.0, onset - before[-1].end))
+
+
+def _response(over: Overlap, user: Sequence[Segment], reply: Sequence[Segment]) -> Score:
+    end = over.user.end
+    onset = next((each.start for each in reply if each.start >= end), None)
+    again = next((each.start for each in user if each.start > end), None)
+    if over.reply.end > end:
+        return Score.none("the reply did not stop")
+    if onset is None or (again is not None and again < onset):
+        return Score.none("no reply after it")
+    return Score(onset - end)
+
+
+def _abrupt(over: Overlap, sides: Sides) -> Score:
+    if not over.stopped:
+        return Score.none("the reply did not stop")
+    before, after = _AROUND
+    # The network lets a voice end late: go by what can be heard.
+    heard = sides.audible("reply", over.reply.start, min(over.reply.end + after, sides.seconds))
+    end = heard.end if heard else over.reply.end
+    sound = sides.sound("reply", max(0.0, end - before), min(end + after, sides.seconds))
+    padded = np.pad(sound.samples, (0, round(after * sound.rate)))
+    return Score(float(bool(cutoffs(AudioChunk(padded, sound.rate)))))
+
+
+# -- before and after
+
+
+def _changes(
+    exchange: Exchange, over: Overlap, sides: Sides, user: Sequence[Segment]
+) -> dict[str, Score]:
+    split = _split(over.user.end, sides.words)
+    if exchange.annotation.overlap_start is not None:  # the item is the whole recording
+        begin, horizon = 0.0, sides.seconds
+    else:
+        begin = exchange.reply.start / WIRE_RATE if exchange.reply else over.reply.start
+        horizon = next((each.start for each in user if each.start > over.user.end), sides.seconds)
+    rates = [
+        per_minute([word for word in sides.words if from_ <= word.start and word.end <= to + _LAST])
+        for from_, to in ((begin, split), (split, horizon))
+    ]
+    manners = [_manner(sides, *span) for span in ((begin, split), (split, horizon))]
+    return _told(rates, manners)
+
+
+def _split(at: float, words: Sequence[TimedWord]) -> float:
+    """The beginning of the word that is being said then, or of the next."""
+    return next((word.start for word in words if word.end > at), at)
+
+
+def _manner(sides: Sides, begin: float, end: float) -> Manner | None:
+    speech = between(sides.reply, begin, end)
+    if not speech:
+        return None
+    return manner(AudioChunk.join([sides.sound("reply", s.start, s.end) for s in speech]))
+
+
+def _told(rates: Sequence[float | None], manners: Sequence[Manner | None]) -> dict[str, Score]:
+    few = Score.none("too little speech before or after")
+    found = dict.fromkeys(_CHANGES, few)
+    if rates[0] is not None and rates[1] is not None:
+        found["overlap_rate_change"] = _change(rates[0], rates[1], "words/min")
+    before, after = manners
+    if before is None or after is None:
+        return found
+    found["overlap_intensity_change_db"] = _change(before.level_db, after.level_db, "dB")
+    found["overlap_intensity_spread_change_db"] = _change(
+        before.level_spread_db, after.level_spread_db, "dB"
+    )
+    if before.pitch_hz and after.pitch_hz:
+        semitones = 12 * float(np.log2(after.pitch_hz / before.pitch_hz))
+        told = f"{before.pitch_hz:.0f} → {after.pitch_hz:.0f} Hz"
+        found["overlap_pitch_change_st"] = Score(semitones, told)
+    if before.pitch_spread_st is not None and after.pitch_spread_st is not None:
+        found["overlap_pitch_spread_change_st"] = _change(
+            before.pitch_spread_st, after.pitch_spread_st, "st"
+        )
+    return found
+
+
+def _change(before: float, after: float, unit: str) -> Score:
+    return Score(after - before, f"{before:.1f} → {after:.1f} {unit}")

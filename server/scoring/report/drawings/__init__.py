@@ -1,0 +1,1 @@
+"""Figures as SVG: pure functions, nothing in them that was not escaped."""

@@ -1,0 +1,162 @@
+"""Every metric's mean with its interval. Words and voice stand in tables of their own."""
+
+from collections.abc import Iterable
+from typing import cast
+
+from server.reports import Metric
+from server.scoring.analyses.strands import Strand, strand
+from server.scoring.judging.sitting import AGREEMENT
+from server.scoring.report.blocks import (
+    Block,
+    Bullets,
+    Cell,
+    Folded,
+    Heading,
+    Para,
+    Row,
+    Section,
+    Table,
+    figure,
+    nothing,
+)
+from server.scoring.report.drawings.dots import gauge
+from server.scoring.report.figures import MINUS, counted, measured, span
+from server.scoring.report.material import Material
+from server.scoring.score import Family, Measure
+
+# Families whose metrics are no judgement of empathy, whatever strand they belong to.
+STEADY = "steady"
+PLAIN = ("understanding", "perception", "words", "sound", STEADY)
+EMPATHY: dict[Strand, str] = {
+    "linguistic": "Linguistic empathy: what the reply says",
+    "paralinguistic": "Paralinguistic empathy: how the reply sounds",
+}
+# Families that have a table of their own, in order; None is the rest.
+FAMILIES = {
+    "understanding": "Understanding",
+    "perception": "Perception of how it was said",
+    "words": "Words of the reply, against a reference",
+    "echomind": "Judged, EchoMind",
+    "aeq": "Judged, AEQ",
+    "echat": "EChat-eval: words and the reply's emotion judged at once, as its authors do",
+    "humdial": "Judged, HumDial",
+    "vstyle": "VStyle: words and voice judged in steps, as its authors do",
+    "voice": "Voice of the reply",
+    "sound": "Sound of the reply",
+    "counterfactual": "Against the same reply made worse",
+    "duplex": "Conversation: who speaks when",
+    "latency": "Latency",
+    "human": "People",
+    STEADY: "How often a judge gives the same answer twice",
+}
+HEAD = ("Metric", "Mean", "95 % interval", "On its scale", "n", "Unscored", "Judge")
+
+
+def headline(material: Material) -> Section:
+    found: list[Block] = [
+        Para(
+            "Means over exchanges with 95 % bootstrap intervals; sessions are drawn whole. What "
+            "could not be scored is never counted as anything, and is told below.",
+            "note",
+        )
+    ]
+    shown: set[str] = set()
+    for half, title in EMPATHY.items():
+        metrics = [
+            each
+            for each in material.head.metrics
+            if each.mean is not None
+            and each.higher_is_better is not None  # what only describes is no empathy
+            and _family(each) not in PLAIN
+            and strand_of(each) == half
+        ]
+        shown |= {each.name for each in metrics}
+        found.append(Heading(title))
+        found.append(
+            _table([_row(each) for each in metrics])
+            if metrics
+            else nothing("Nothing of this could be scored in this run.")
+        )
+    found.append(
+        Para(
+            "The two are never merged into one number: a reply can say the right thing in the "
+            "wrong voice.",
+            "note",
+        )
+    )
+    found += [Heading("Everything else"), _rest(material, shown)]
+    found += _caveats(material.head.metrics)
+    return Section("headline", "All figures", tuple(found))
+
+
+def strand_of(metric: Metric) -> Strand | None:
+    family = cast(Family, metric.family)
+    return strand(Measure(metric.name, metric.title, family, metric.about))
+
+
+def _families(material: Material) -> Iterable[tuple[str, str]]:
+    known = dict(FAMILIES)
+    for metric in material.head.metrics:
+        known.setdefault(metric.family, metric.family.capitalize())
+    return known.items()
+
+
+def _rest(material: Material, shown: set[str]) -> Block:
+    """One table, so that its columns stand under each other."""
+    rows: list[Row] = []
+    for family, title in _families(material):
+        rest = [
+            each
+            for each in material.head.metrics
+            if _family(each) == family and each.mean is not None and each.name not in shown
+        ]
+        if rest:
+            rows.append(Row((Cell(title),), heading=True))
+            rows += [_row(each) for each in rest]
+    return _table(rows) if rows else nothing("Nothing else could be scored in this run.")
+
+
+def _family(metric: Metric) -> str:
+    return STEADY if metric.name.startswith(AGREEMENT) else metric.family
+
+
+def _table(rows: list[Row]) -> Table:
+    return Table(HEAD, tuple(rows), numeric=frozenset({1, 2, 4, 5}), even=True)
+
+
+def _row(metric: Metric) -> Row:
+    arrow = {True: " ↑", False: " ↓", None: ""}[metric.higher_is_better]
+    scale = Cell("")
+    if metric.smallest is not None and metric.largest is not None and metric.mean is not None:
+        drawn = gauge(metric.mean, metric.low, metric.high, metric.smallest, metric.largest)
+        ends = f"{_short(metric.smallest)} to {_short(metric.largest)}"
+        scale = Cell(ends, faint=True, drawing=drawn)
+    return Row(
+        (
+            Cell(metric.title + arrow, about=metric.about),
+            figure(measured(metric.mean, metric), strong=True),
+            figure(span(metric.low, metric.high, metric)),
+            scale,
+            figure(f"{metric.n:,}"),
+            figure(f"{metric.unscored:,}", faint=True),
+            Cell(metric.judge or "computed", faint=True),
+        )
+    )
+
+
+def _short(value: float) -> str:
+    return f"{value:g}".replace("-", MINUS)
+
+
+def _caveats(metrics: list[Metric]) -> list[Block]:
+    told = [each for each in metrics if each.mean is not None and (each.about or each.caveat)]
+    if not told:
+        return []
+    lines = tuple(
+        f"{each.title} ({each.name}): {each.about} "
+        + (f"Caveat: {each.caveat}" if each.caveat else "")
+        for each in told
+    )
+    return [
+        Folded(f"What these {counted(len(told), 'metric')} are, with caveats", (Bullets(lines),))
+    ]

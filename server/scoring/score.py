@@ -1,0 +1,82 @@
+"""A measure, a score, and the instruments that take the one to give the other."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol
+
+if TYPE_CHECKING:
+    from server.scoring.exchange import Exchange
+
+Family = Literal[
+    "understanding", "words", "echomind", "aeq", "echat", "humdial", "vstyle", "sound", "voice",
+    "duplex", "latency", "perception", "counterfactual", "human",
+]  # fmt: skip
+
+
+class Unscored(Exception):
+    """Why one exchange has no score: a short phrase, the same for the same reason."""
+
+
+class Unavailable(Exception):
+    """Why an instrument cannot be built here, as a sentence: all its measures go unscored."""
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """One value for one exchange, or why there is none."""
+
+    value: float | None
+    why: str = ""  # what the judge said, or what was counted; may tell what was said
+    unscored: str | None = None
+    raw: str = ""  # a judge's answers as they came, kept apart from the scores
+
+    @classmethod
+    def none(cls, reason: str, raw: str = "") -> "Score":
+        return cls(None, unscored=reason, raw=raw)
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """What is known of a metric before anything is scored."""
+
+    name: str  # [a-z][a-z0-9_]*
+    title: str  # for people
+    family: Family
+    about: str  # what it measures, in a sentence
+    caveat: str = ""  # where it differs from what its authors published
+    unit: str = ""
+    higher_is_better: bool | None = None
+    smallest: float | None = None
+    largest: float | None = None
+
+
+class Instrument(Protocol):
+    """Takes some measures of an exchange at once, since they share a model, a call or a cut.
+
+    A module of instruments has `MEASURES`, all it could ever give, and `build(settings)`, which
+    loads what is needed or raises Unavailable.
+    """
+
+    @property
+    def key(self) -> str:
+        """All that its scores depend on beside the exchange: its version, models and settings."""
+        ...
+
+    @property
+    def judge(self) -> "JudgeNamed | None":
+        """Whose opinion its scores are; None where they are computed."""
+        ...
+
+    def measure(self, exchange: "Exchange") -> Mapping[str, Score]:
+        """A score by name of measure. Unscored, raised, holds for all that are missing."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeNamed:
+    """A network or a language model whose opinion scores are."""
+
+    name: str
+    version: str | None = None
+    host: str | None = None  # None: it ran beside the scorer, on this machine
+    licence: str | None = None

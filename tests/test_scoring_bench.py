@@ -1,0 +1,652 @@
+"""Benchmarks played to a live server: stand-ins answer, everything else is as it is."""
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import soundfile
+from typer import Typer
+from typer.testing import CliRunner
+
+from models.types import WIRE_RATE, Samples, Turn
+from server.bench.process import served
+from server.client import CallError
+from server.config import ROOT
+from server.consent import Consent
+from server.scoring.annotation import Annotation
+from server.scoring.bench import __main__ as command
+from server.scoring.bench import line, talk
+from server.scoring.bench.conditions import CODECS, conditions, noisy, pink
+from server.scoring.bench.errors import BenchmarkError
+from server.scoring.bench.fetching import http_url
+from server.scoring.bench.folder import Benchmark, Played, ResultFolder
+from server.scoring.bench.item import Item
+from server.scoring.bench.loaders import load
+from server.scoring.bench.loudspeaker import REPORT, Loudspeaker
+from server.scoring.bench.placing import found, position
+from server.scoring.bench.planning import Play, Situation, Wanted, plays, situations
+from server.scoring.bench.prompts import asked, described, instructions, material
+from server.scoring.bench.running import IN_A_ROW, Runner
+from server.scoring.running import score
+from server.scoring.settings import Settings
+from server.sessions.exchanges import exchanges, turns
+from server.sessions.format import Line
+from server.sessions.store import Store
+from tests.fakes import SPEECH, Sadness, SaysByLevel
+from tests.serving import serving, standins
+from tests.talker import sound
+
+ALL = Consent(transcript=True, audio=True, research=True)
+WORDS = "please tell me more"
+CLEAN = conditions()
+
+
+def item(audio: Path = Path("a.wav"), **told: Any) -> Item:
+    told = {"benchmark": "csv", "item": "1", "task": "conversation", **told}
+    return Item(Annotation(**told), audio)
+
+
+def clip(file: Path, voice: float = 1.0) -> Path:
+    """A voice of the tests', with silence around it."""
+    hush = np.zeros(WIRE_RATE // 4, np.float32)
+    soundfile.write(file, np.concatenate([hush, sound(SPEECH, voice), hush]), WIRE_RATE, "PCM_16")
+    return file
+
+
+def about(**told: Any) -> Benchmark:
+    made = {"name": "csv", "title": "", "licence": "", "source": "", "url": ""}
+    return Benchmark(**{**made, "began": datetime(2026, 3, 14, tzinfo=UTC), **told})
+
+
+class Brief:
+    """A Responder of few words."""
+
+    async def respond(self, dialogue: Sequence[Turn], max_tokens: int) -> AsyncGenerator[str, None]:
+        yield "I see."
+
+
+@asynccontextmanager
+async def server(runs: Path, perceiver: Any = None) -> AsyncGenerator[str, None]:
+    roles = {"perceiver": perceiver} if perceiver else {}
+    models = standins(transcriber=SaysByLevel(WORDS), responder=Brief(), **roles)
+    async with serving(models, recording={"runs": str(runs)}) as (url, _):
+        yield url
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No longer silences than the samples clock needs."""
+    monkeypatch.setattr(talk, "PATIENCE_SEC", 1.5)
+    monkeypatch.setattr(talk, "QUIET_SEC", 0.3)
+
+
+async def played(out: Path, url: str, items: list[Item], **how: Any) -> list[Played]:
+    wanted = {"tasks": ("conversation", "mcq"), "conditions": CLEAN, **how.pop("wanted", {})}
+    folder = ResultFolder.open(out, about())
+    runner = Runner(folder, url, how.pop("consent", ALL), realtime=False, **how)
+    await runner.run(list(plays(items, Wanted(**wanted))))
+    lines = (out / "items.jsonl").read_bytes().splitlines()
+    return [Played.model_validate_json(line) for line in lines]
+
+
+def told(out: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((out / "bench.json").read_bytes())
+    return found
+
+
+# ---- played to a server
+
+
+@pytest.mark.usefixtures("quick")
+async def test_a_clip_becomes_a_whole_session_and_its_truth(tmp_path: Path) -> None:
+    audio = clip(tmp_path / "a.wav")
+    async with server(tmp_path / "theirs", Sadness()) as url:
+        (one,) = await played(tmp_path / "out", url, [item(audio, cue="happy", text=WORDS)])
+    store = Store.open(str(tmp_path / "out" / "runs"))
+    stored = store.session(one.session_id)
+    session = stored.file()
+    assert (session.state, session.secret_sha256) == ("finished", None)
+    assert (one.annotation.cue_given, one.annotation.prompt) == ("perceived", "zero")
+    exchange = exchanges(turns(session, stored.lines()))[one.number]
+    assert exchange.user is not None and exchange.user.text == WORDS
+    assert exchange.user.percept is not None and exchange.user.percept["emotion"]["sad"] == 0.9
+    assert exchange.reply is not None and exchange.reply.text
+
+    # The voice lies between 0.25 s and 1.25 s of the clip; to the sample, as it was recorded.
+    assert session.audio is not None
+    pcm = stored.cut(0, session.audio.samples)
+    loud = np.flatnonzero(np.abs(pcm[:, 0]) > 3_000)
+    assert one.annotation.speech_end == loud[-1] + 1
+    assert loud[-1] + 1 - loud[0] == WIRE_RATE
+    reply = np.flatnonzero(pcm[:, 1])
+    assert exchange.reply.start <= reply[0] and reply[-1] < exchange.reply.end
+    assert reply[0] > one.annotation.speech_end
+    assert not session.turns[-1].interrupted, "all of it was reported as heard"
+
+    theirs = Store.open(str(tmp_path / "theirs")).session(one.session_id)
+    assert stored.cut(0, 10**9).tobytes() == theirs.cut(0, 10**9).tobytes()
+    assert list(stored.lines()) == list(theirs.lines())
+    summary = told(tmp_path / "out")
+    assert (summary["wanted"], summary["played"], summary["failed"]) == (1, 1, 0)
+    assert summary["ended"] and summary["models"]["responder"]["backend"] == "standin"
+
+
+@pytest.mark.usefixtures("quick")
+async def test_the_cue_is_told_or_kept_back_or_perceived(tmp_path: Path) -> None:
+    audio = clip(tmp_path / "a.wav", 0.5)
+    cues = ("true", "none", "perceived")
+    async with server(tmp_path / "theirs", Sadness()) as url:
+        items = [item(audio, cue="happy")]
+        made = await played(tmp_path / "out", url, items, wanted={"cues": cues}, concurrency=3)
+    heard = {}
+    for one in made:
+        stored = Store.open(str(tmp_path / "out" / "runs")).session(one.session_id)
+        heard[one.annotation.cue_given] = turns(stored.file(), stored.lines())[0].percept
+    told, perceived = heard["true"], heard["perceived"]
+    assert told is not None and perceived is not None and heard["none"] is None
+    assert (told["weights"], told["emotion"]["happy"]) == ("given", 1.0)
+    assert (perceived["weights"], perceived["emotion"]["happy"]) == ("none", 0.0)
+
+
+@pytest.mark.usefixtures("quick")
+async def test_a_question_is_written_with_what_was_heard_and_words_without_any_reply(
+    tmp_path: Path,
+) -> None:
+    audio = clip(tmp_path / "a.wav")
+    question = {"question": "How?", "options": ("A. Sad", "B. Glad"), "answer": "A"}
+    items = [
+        item(audio, item="q", task="mcq", level="understanding", **question),
+        item(audio, item="w", text=WORDS),
+    ]
+    wanted = {"tasks": ("asr", "mcq")}
+    async with server(tmp_path / "theirs", Sadness()) as url:
+        asked_of, wrote = await played(tmp_path / "out", url, items, wanted=wanted)
+    store = Store.open(str(tmp_path / "out" / "runs"))
+    stored = store.session(asked_of.session_id)
+    (exchange,) = exchanges(turns(stored.file(), stored.lines()))
+    assert exchange.user is not None and exchange.user.text == WORDS
+    assert exchange.reply is not None and not exchange.reply.spoken
+    (create,) = [
+        line.event for line in stored.lines() if line.event.get("type") == "response.create"
+    ]
+    system, user = (each["content"][0]["text"] for each in create["response"]["input"])
+    assert "emotion: sad (90%)" in system and WORDS in system and "B. Glad" in system
+    assert user == "Which option is right, A or B?"
+
+    stored = store.session(wrote.session_id)
+    (exchange,) = exchanges(turns(stored.file(), stored.lines()))
+    assert exchange.user is not None and (exchange.user.text, exchange.reply) == (WORDS, None)
+    assert (wrote.annotation.task, wrote.annotation.reference) == ("asr", None)
+
+
+@pytest.mark.usefixtures("quick")
+async def test_one_that_fails_is_told_and_counted_and_the_rest_is_not_played_twice(
+    tmp_path: Path,
+) -> None:
+    there = clip(tmp_path / "a.wav", 0.6)
+    items = [item(there, item="1"), item(tmp_path / "gone.wav", item="2")]
+    heard: list[tuple[int, int, str]] = []
+    async with server(tmp_path / "theirs") as url:
+        first = await played(
+            tmp_path / "out", url, items, progress=lambda *each: heard.append(each)
+        )
+        assert [one.annotation.item for one in first] == ["1"]
+        assert (heard[0][:2], heard[-1][:2]) == ((0, 2), (2, 2))
+        assert "gone" not in heard[-1][2] and heard[-1][2].startswith("2 conversation clean")
+        summary = told(tmp_path / "out")
+        assert (summary["failed"], summary["played"]) == (1, 1)
+        assert summary["problems"] == {"its audio cannot be read: No such file or directory": 1}
+
+        clip(tmp_path / "gone.wav", 0.6)
+        with (tmp_path / "out" / "items.jsonl").open("ab") as broken:
+            broken.write(b'{"session_id": "sess_')  # as a crash leaves it
+        both = await played(tmp_path / "out", url, items)
+    assert [one.annotation.item for one in both] == ["1", "2"]
+    assert both[0] == first[0]
+    assert len(list((tmp_path / "out" / "runs").glob("*/*"))) == 2
+    assert told(tmp_path / "out")["failed"] == 0
+
+
+@pytest.mark.usefixtures("quick")
+async def test_whoever_stops_in_the_middle_keeps_what_was_played(tmp_path: Path) -> None:
+    items = [item(clip(tmp_path / f"{n}.wav", 0.5), item=str(n)) for n in range(3)]
+    out = tmp_path / "out"
+    async with server(tmp_path / "theirs") as url:
+        folder = ResultFolder.open(out, about())
+        wanted = list(plays(items, Wanted(CLEAN, tasks=("conversation",))))
+        running: asyncio.Task[None]
+
+        def stop(done: int, total: int, problem: str) -> None:
+            if done == 1:
+                running.cancel()
+
+        runner = Runner(folder, url, ALL, realtime=False, progress=stop)
+        running = asyncio.create_task(runner.run(wanted))
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        summary = told(out)
+        assert (summary["played"], summary["wanted"], summary["ended"]) == (1, 3, None)
+        assert len(await played(out, url, items)) == 3
+    assert told(out)["ended"]
+
+
+@pytest.mark.usefixtures("quick")
+async def test_what_is_recorded_is_what_was_consented_to(tmp_path: Path) -> None:
+    """Without sound the clip is placed by the log."""
+    audio = clip(tmp_path / "a.wav")
+    words = Consent(transcript=True, research=True)
+    async with server(tmp_path / "theirs") as url:
+        (one,) = await played(tmp_path / "out", url, [item(audio)], consent=words)
+    (folder,) = (tmp_path / "out" / "runs").glob("*/*")
+    assert sorted(file.name for file in folder.iterdir()) == ["events.jsonl", "session.json"]
+    lead = round(talk.LEAD_SEC * WIRE_RATE)
+    assert one.annotation.speech_end == lead + round(1.25 * WIRE_RATE)
+
+
+async def test_a_server_that_is_not_there_or_fails_all_the_time_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    items = [item(tmp_path / "none.wav", item=str(n)) for n in range(IN_A_ROW + 3)]
+    with pytest.raises(BenchmarkError, match="No server answers at http://127.0.0.1:9 "):
+        await played(tmp_path / "out", "ws://127.0.0.1:9/v1/realtime", items)
+    assert told(tmp_path / "out")["failed"] == 0
+    async with server(tmp_path / "theirs") as url:
+        with pytest.raises(BenchmarkError, match=f"^{IN_A_ROW} items failed in a row, the last:"):
+            await played(tmp_path / "out", url, items)
+    assert told(tmp_path / "out")["failed"] == IN_A_ROW
+
+
+async def test_a_server_that_records_nothing_fails_the_item(tmp_path: Path) -> None:
+    audio = clip(tmp_path / "a.wav", 0.3)
+    async with serving(recording={"enabled": False}) as (url, _):
+        folder = ResultFolder.open(tmp_path / "out", about())
+        runner = Runner(folder, url, ALL, realtime=False)
+        await runner.run(list(plays([item(audio)], Wanted(CLEAN, tasks=("conversation",)))))
+    (failure,) = told(tmp_path / "out")["failures"]
+    assert failure["problem"] == "it was not recorded: no: recording is switched off there"
+
+
+async def test_a_line_without_a_server_says_how_to_start_one() -> None:
+    with pytest.raises(CallError, match="is the server running"):
+        async with line.line("ws://127.0.0.1:9/", realtime=False):
+            pass
+
+
+# ---- the loudspeaker
+
+
+def begun(speaker: Loudspeaker, sequence: int = 1) -> None:
+    name = f"resp_{sequence}"
+    speaker.told(
+        {"type": "response.created", "response": {"id": name, "attune": {"sequence": sequence}}}
+    )
+    speaker.told(
+        {
+            "type": "response.output_item.added",
+            "response_id": name,
+            "item": {"id": f"item_{sequence}"},
+        }
+    )
+
+
+def reports(speaker: Loudspeaker, pieces: int, piece: int = 480) -> list[tuple[str, int, int]]:
+    return [
+        (report.item_id, report.played_samples, report.input_samples)
+        for _ in range(pieces)
+        for report in speaker.advance(piece)
+    ]
+
+
+def test_a_reply_sounds_in_step_with_the_microphone_and_its_end_is_told() -> None:
+    speaker = Loudspeaker()
+    begun(speaker)
+    assert reports(speaker, 2) == [] and speaker.silent
+    speaker.receive(1, 0, 3_000)
+    assert not speaker.silent
+    # 960 samples were captured before; it reports every 100 ms, and when it has nothing left.
+    assert reports(speaker, 8) == [("item_1", REPORT, 960 + REPORT), ("item_1", 3_000, 960 + 3_360)]
+    assert speaker.silent
+
+
+def test_a_held_reply_stands_still_and_goes_on() -> None:
+    speaker = Loudspeaker()
+    begun(speaker)
+    speaker.receive(1, 0, 4_800)
+    reports(speaker, 3)
+    speaker.told({"type": "attune.hold"})
+    assert reports(speaker, 4) == [("item_1", 1_440, 1_920)], "told once, when it fell silent"
+    speaker.told({"type": "attune.resume"})
+    assert reports(speaker, 7)[-1] == ("item_1", 4_800, 14 * 480)
+
+
+def test_a_reply_that_was_cut_off_is_heard_no_more_and_the_next_is() -> None:
+    speaker = Loudspeaker()
+    begun(speaker)
+    speaker.receive(1, 0, 48_000)
+    reports(speaker, 5)
+    speaker.told({"type": "attune.hold"})
+    speaker.told({"type": "conversation.item.truncated", "item_id": "item_1"})
+    assert speaker.silent
+    speaker.receive(1, 48_000, 480)
+    begun(speaker, 2)
+    speaker.receive(2, 0, 480)
+    assert reports(speaker, 2) == [("item_2", 480, 2_880), ("item_1", 2_400, 2_880)]
+
+
+def test_two_replies_sound_one_after_the_other() -> None:
+    speaker = Loudspeaker()
+    begun(speaker)
+    begun(speaker, 2)
+    speaker.receive(1, 0, 700)
+    speaker.receive(2, 0, 700)
+    assert reports(speaker, 3) == [("item_1", 700, 960), ("item_2", 700, 1_440)]
+
+
+# ---- what is played
+
+
+def test_each_item_is_played_in_every_way_that_was_asked_for() -> None:
+    items = [
+        item(item="1", variant="target", cue="sad", text="Hm."),
+        item(item="1", variant="neutral", cue="neutral", text="Hm."),
+        item(item="q", task="mcq", cue="sad"),
+        item(item="2"),
+    ]
+    made = plays(
+        items,
+        Wanted(
+            conditions("10", "1.2"),
+            ("target",),
+            ("conversation", "asr"),
+            ("true", "none"),
+            "enhanced",
+        ),
+    )
+    ways = [
+        (told.item, told.task, told.condition, told.cue_given, told.prompt)
+        for told in (play.annotation for play in made)
+    ]
+    named = ("clean", "noise 10 dB", "speed 1.2")
+    assert ways == [
+        *(("1", "conversation", how, cue, "enhanced") for how in named for cue in ("true", "none")),
+        *(("1", "asr", how, "perceived", None) for how in named),
+        *(("2", "conversation", how, "none", "enhanced") for how in named),
+    ]
+
+
+def test_a_limit_is_of_items_and_every_play_has_its_own_key() -> None:
+    items = [item(item=str(n), cue="sad", text="Hm.") for n in range(5)]
+    made = list(plays(items, Wanted(conditions("5"), cues=("true", "none"), limit=2)))
+    assert {play.annotation.item for play in made} == {"0", "1"}
+    assert len({play.key for play in made}) == len(made) == 2 * 2 * (2 + 1)
+
+
+def test_a_situation_is_laid_under_conversations_and_takes_their_reference(tmp_path: Path) -> None:
+    items = [item(item="1", reference="Oh.", text="Hm."), item(item="2")]
+    lines = tmp_path / "lines.txt"
+    lines.write_text("It rained.\n\nIt is her birthday.\n", "utf-8")
+    made = list(plays(items, Wanted(CLEAN, situations=situations(lines))))
+    told = [(each.annotation.item, each.annotation.task, each.annotation.context) for each in made]
+    assert told == [
+        ("1", "conversation", "It rained."), ("1", "conversation", "It is her birthday."),
+        ("1", "asr", None), ("2", "conversation", "It rained."),
+        ("2", "conversation", "It is her birthday."),
+    ]  # fmt: skip
+    assert {each.annotation.reference for each in made} == {None}
+    assert made[0].annotation.setting == "context"
+    assert "The situation: It rained." in instructions(made[0].annotation, "zero")
+
+    table = tmp_path / "table.csv"
+    table.write_text("item,context,reference\n2,It rained.,Oh dear.\n", "utf-8")
+    assert situations(table) == [Situation("It rained.", "2", "Oh dear.")]
+    first, second = plays(
+        items, Wanted(CLEAN, tasks=("conversation",), situations=situations(table))
+    )
+    assert (first.annotation.context, first.annotation.reference) == (None, "Oh.")
+    assert second.annotation.reference == "Oh dear."
+    table.write_text("item,situation\n", "utf-8")
+    with pytest.raises(BenchmarkError, match="no column 'context'"):
+        situations(table)
+
+
+def test_prompts_grow_stronger_and_the_strongest_depends_on_the_script() -> None:
+    told = Annotation(topic="no_specific_topics", cue="sad")
+    assert instructions(told, "zero") == ""
+    basic = instructions(told, "basic")
+    assert "no specific topics" in basic and "voice" not in basic
+    assert instructions(told, "enhanced").startswith(basic)
+    assert "how the voice sounds" in instructions(told, "enhanced")
+    neutral = told.model_copy(update={"cue": "neutral"})
+    assert instructions(neutral, "enhanced") == basic, "nobody knows what it was written for"
+    assert "background" in instructions(neutral, "enhanced", "environment")
+    assert "help desk" in instructions(neutral, "enhanced", "speaker")
+    for prompt in ("basic", "enhanced"):
+        assert "sad" not in instructions(told, prompt), "the cue itself is never told"
+
+
+def test_a_question_holds_what_is_sure_and_nothing_else() -> None:
+    percept = {
+        "emotion": {"sad": 0.7, "neutral": 0.3}, "gender": {"female": 0.97, "male": 0.03},
+        "age": {"adult": 0.9, "child": 0.1}, "events": {"sigh": 0.8, "cough": 0.2},
+        "environment": {"rain": 0.9, "dog": 0.9}, "unknown": ["age", "other"],
+    }  # fmt: skip
+    heard = described(percept)
+    assert (
+        heard
+        == "gender: female (97%), emotion: sad (70%), nonverbal: sigh (80%), weather: rain (90%)"
+    )
+    told = Annotation(question="What?", options=("A. x", "B. y", "C. z"))
+    assert asked(told) == "Which option is right, A, B or C?"
+    assert heard not in material(told, "Hm.", "") and "How it sounds" not in material(told, "", "")
+
+
+# ---- worse circumstances
+
+
+def voice() -> Samples:
+    """A tone that comes and goes, with silence in between."""
+    seconds = np.arange(2 * WIRE_RATE) / WIRE_RATE
+    swell = np.where(seconds % 0.5 < 0.3, 0.3, 0.0)
+    return (swell * np.sin(2 * np.pi * 300 * seconds)).astype(np.float32)
+
+
+@pytest.mark.parametrize("snr", [20.0, 5.0])
+def test_noise_lies_so_far_below_the_voice_alone(snr: float) -> None:
+    clean = voice()
+    noise = noisy(clean, snr) - clean
+    spoken = clean[np.abs(clean) > 0]
+    ratio = 10 * np.log10(np.mean(spoken**2) / np.mean(noise**2))
+    assert ratio == pytest.approx(snr, abs=0.4)  # edges of frames are half silent
+    assert np.array_equal(noisy(clean, snr), noisy(clean, snr)), "the same every time"
+
+
+def test_noise_is_pink() -> None:
+    power = np.abs(np.fft.rfft(pink(10 * WIRE_RATE))) ** 2
+    hertz = np.fft.rfftfreq(10 * WIRE_RATE, 1 / WIRE_RATE)
+    octaves = [power[(hertz >= low) & (hertz < 2 * low)].sum() for low in (100, 400, 1_600, 6_000)]
+    assert np.ptp(10 * np.log10(octaves)) < 0.5
+    assert power[hertz < 50].sum() == pytest.approx(0, abs=1e-9)
+
+
+def test_a_faster_clip_is_shorter_and_higher() -> None:
+    (_, fast) = conditions(speed="1.25")
+    changed = fast.change(voice())
+    assert (fast.name, fast.pace) == ("speed 1.25", 1.25)
+    assert len(changed) == pytest.approx(2 * WIRE_RATE / 1.25, abs=2)
+    spectrum = np.abs(np.fft.rfft(changed))
+    pitch = np.argmax(spectrum) * WIRE_RATE / len(changed)
+    assert pitch == pytest.approx(375, abs=1)
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_a_codec_changes_the_sound_and_keeps_its_length(codec: str) -> None:
+    (_, coded) = conditions(codec=codec)
+    clean = voice()
+    changed = coded.change(clean)
+    assert coded.name == f"codec {codec}"
+    assert abs(len(changed) - len(clean)) < 0.1 * WIRE_RATE
+    shorter = min(len(changed), len(clean))
+    lags = np.fft.irfft(
+        np.fft.rfft(changed[:shorter], 2 * shorter).conj()
+        * np.fft.rfft(clean[:shorter], 2 * shorter)
+    )
+    alike = np.abs(lags).max() / np.sqrt(np.sum(changed**2) * np.sum(clean**2))
+    assert 0.9 < alike < 0.99999
+
+
+@pytest.mark.parametrize(
+    "flags", [{"noise": "loud"}, {"speed": "9"}, {"codec": "fax"}, {"noise": "nan"}]
+)
+def test_a_circumstance_nobody_knows_is_refused(flags: dict[str, str]) -> None:
+    with pytest.raises(BenchmarkError, match=f"^--{next(iter(flags))} "):
+        conditions(**flags)
+
+
+# ---- where the clip lies
+
+
+def test_the_clip_is_found_by_its_own_samples() -> None:
+    random = np.random.default_rng(1)
+    clip_of = random.integers(-9_000, 9_000, 20_000).astype("<i2")
+    clip_of[:5_000] = 0
+    recorded = np.concatenate([np.zeros(7_001, "<i2"), clip_of, np.zeros(99, "<i2")])
+    assert found(recorded.tobytes(), clip_of.tobytes()) == 7_001
+    assert found(recorded[9_000:].tobytes(), clip_of.tobytes()) is None, "its beginning is missing"
+    assert found(recorded.tobytes(), (clip_of + 1).tobytes()) is None
+    assert found(recorded.tobytes(), bytes(2_000)) is None, "silence is everywhere"
+
+
+def test_without_sound_the_log_tells_where_a_sample_lies() -> None:
+    wall = datetime(2026, 3, 14, tzinfo=UTC)
+
+    def appended(n: int, begin: int, end: int, source: str = "client") -> Line:
+        event = {"type": "input_audio_buffer.append", "samples": [begin, end], "messages": 1}
+        return Line(n=n, at=end, wall=wall, source=source, event=event)
+
+    # A second, then nothing for half of one, then another second.
+    log = [appended(0, 0, 24_000), appended(1, 36_000, 60_000)]
+    assert [position(log, sample) for sample in (0, 23_999, 24_000, 30_000)] == [
+        0, 23_999, 36_000, 42_000,
+    ]  # fmt: skip
+
+
+def test_the_same_server_answers_http() -> None:
+    assert http_url("ws://127.0.0.1:7860/v1/realtime?model=x") == "http://127.0.0.1:7860"
+    assert http_url("wss://example.org/talk/v1/realtime") == "https://example.org/talk"
+    for wrong in ("http://example.org", "127.0.0.1:7860", "ws://"):
+        with pytest.raises(BenchmarkError, match="is no address of a server"):
+            http_url(wrong)
+
+
+def test_a_folder_of_another_benchmark_is_left_alone(tmp_path: Path) -> None:
+    ResultFolder.open(tmp_path, about(name="echomind")).write(1)
+    with pytest.raises(BenchmarkError, match="holds a run of echomind"):
+        ResultFolder.open(tmp_path, about())
+    (tmp_path / "bench.json").write_bytes(b"{")
+    with pytest.raises(BenchmarkError, match=r"bench\.json cannot be read"):
+        ResultFolder.open(tmp_path, about())
+
+
+# ---- the command
+
+
+def run(*arguments: str) -> tuple[int, str]:
+    app = Typer()
+    app.command()(command.main)
+    result = CliRunner().invoke(app, list(arguments))
+    return result.exit_code, result.stderr.strip().splitlines()[-1] if result.stderr else ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("elsewhere",), "There is no benchmark 'elsewhere'"),
+        (("echomind",), "is not there. Get EchoMind at https://huggingface.co/datasets/hlt-cuhksz"),
+        (("csv", "--cue", "guessed"), "--cue takes some of true, none, perceived"),
+        (("csv", "--tasks", "singing"), "--tasks takes some of conversation, asr, mcq"),
+        (("csv", "--noise", "x"), "--noise takes numbers"),
+        (("csv", "--judge", "http://127.0.0.1:9/v1"), "--judge needs --judge-model"),
+    ],
+)
+def test_the_command_says_in_a_sentence_what_it_cannot_do(
+    tmp_path: Path, arguments: tuple[str, ...], said: str
+) -> None:
+    code, line = run(*arguments, "--data", str(tmp_path / "gone"), "--out", str(tmp_path / "out"))
+    assert code == 1 and line.startswith("attune: ") and said in line
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_command_plays_all_three_cues_and_scores_what_came_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "t.csv").write_text("audio,cue\na.wav,sad\nb.wav,\n", "utf-8")
+    seen: list[list[Play]] = []
+    scored: list[tuple[Any, ...]] = []
+
+    async def play(runner: Runner, wanted: list[Play]) -> None:
+        seen.append(wanted)
+        runner.folder.add(Played(session_id="sess_1", annotation=wanted[0].annotation))
+
+    monkeypatch.setattr(Runner, "run", play)
+    monkeypatch.setattr(command, "_score", lambda *how: scored.append(how))
+    flags = ("--data", str(tmp_path / "t.csv"), "--out", str(tmp_path / "out"), "--ablation")
+    assert run("csv", *flags, "--prompt", "basic")[0] == 0
+    (wanted,) = seen
+    assert [(each.annotation.cue, each.annotation.cue_given) for each in wanted] == [
+        ("sad", "true"), ("sad", "none"), ("sad", "perceived"), (None, "none"), (None, "perceived"),
+    ]  # fmt: skip
+    assert [how[0] for how in scored] == [tmp_path / "out"]
+    assert run("csv", *flags, "--no-score")[0] == 0 and len(scored) == 1
+
+
+def test_items_are_only_read_from_what_is_there(tmp_path: Path) -> None:
+    """The command lists everything before it plays anything."""
+    (tmp_path / "t.csv").write_text("audio,cue\na.wav,sad\nb.wav,odd\n", "utf-8")
+    with pytest.raises(BenchmarkError, match="Line 3"):
+        list(plays(load("csv", tmp_path), Wanted(CLEAN)))
+    assert replace(item(), about="speaker").task == "conversation"
+
+
+# ---- for real
+
+
+@pytest.mark.slow
+async def test_two_recordings_are_played_to_a_real_server_and_scored(tmp_path: Path) -> None:
+    """As anybody would do it: two commands, the models that are shipped, and real speech."""
+    speech = Path(__file__).parent / "data" / "speech"
+    said = {
+        "1624-142933-0000.ogg": "Peter sees Rosebreast and finds Redcoat.",
+        "118-121721-0000.ogg": "A stitch in time saves embarrassing exposure.",
+    }
+    rows = [f"{speech / name},{words},neutral" for name, words in said.items()]
+    (tmp_path / "t.csv").write_text("\n".join(["audio,text,cue", *rows]), "utf-8")
+    async with served(runs=tmp_path / "theirs") as there:
+        flags = ("--data", tmp_path / "t.csv", "--out", tmp_path / "out", "--url", there.url)
+        more = ("--tasks", "conversation", "--cue", "true", "--concurrency", "2")
+        child = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "server.scoring.bench", "csv", *map(str, flags), *more,
+            "--no-score", cwd=ROOT, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+        )  # fmt: skip
+        out, problems = await child.communicate()
+    assert child.returncode == 0, problems
+    assert json.loads(out.splitlines()[-1]) == {"done": 2, "total": 2, "doing": "playing"}
+    for words in said.values():
+        assert words.encode() not in out + problems
+    made = await asyncio.to_thread(
+        score, [tmp_path / "out"], tmp_path / "report", Settings(metrics=("wer", "take_over"))
+    )
+    found = json.loads(made.read_bytes())
+    figures = {metric["name"]: metric for metric in found["metrics"]}
+    assert figures["wer"]["n"] == 2 and figures["wer"]["mean"] < 80
+    assert figures["take_over"]["n"] == 2
+    for exchange in found["exchanges"]:
+        assert exchange["percept"]["weights"] == "given"
+        assert exchange["annotation"]["cue_given"] == "true"

@@ -1,0 +1,709 @@
+"""The report: what it shows, that it is right, and that nothing said is more than text there."""
+
+import base64
+import io
+import json
+import re
+import tempfile
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+from functools import cache
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import soundfile
+
+from models.types import WIRE_RATE
+from server.consent import Consent
+from server.scoring import catalogue
+from server.scoring.exchange import Conversation
+from server.scoring.report import clips, markdown, page, reading
+from server.scoring.report.drawings.canvas import Scale, tick, ticks
+from server.scoring.report.drawings.dots import Point, dots
+from server.scoring.report.drawings.flow import TALL, Link, Node, flow
+from server.scoring.report.drawings.heat import Heat, heat
+from server.scoring.report.drawings.histogram import histogram
+from server.scoring.report.drawings.scatter import Place, scatter
+from server.scoring.report.drawings.waterfall import Span, waterfall
+from server.scoring.report.figures import chance, number, signed
+from server.scoring.report.html import Html, tag, text
+from server.scoring.report.markdown_blocks import escaped
+from server.scoring.report.material import RANKING, SHOWN, read
+from server.scoring.report.published import tables
+from server.scoring.report.reading import BrokenScores, pieces
+from server.scoring.report.sections import attributes, cue_gap, robustness
+from server.scoring.results import Results, ToldExchange
+from tests.scoring_example import results, saved, talk
+from tests.scoring_example_rows import rows
+from tests.scoring_parts import ALL, conversation, turn
+
+SCRIPTS = 8
+HOSTILE = (
+    "</script><script>alert(1)</script><img src=x onerror=alert(2)>'\"`|*_[x](http://evil.example)"
+    "\x00\x1b[2J\u202eltr\u2066 & <b>bold</b> ${x}\ud800"
+)
+# Keys whose values are ids or come out of a closed list.
+FIXED = (
+    "session_id id made started name metric by source target strand setting about dimension of "
+    "cue_given variant task speech user_item reply_item prompt level finding benchmark family kind "
+    "judge"
+)
+ELEMENTS = (
+    "html head meta title style body header main footer section nav ol ul li a h1 h2 h3 p dl dt dd "
+    "pre code div span small strong bdi blockquote audio details summary figure figcaption table "
+    "thead tbody tr th td svg g rect line circle path text"
+)
+
+
+@cache
+def example() -> Results:
+    return results(rows(SCRIPTS))
+
+
+@cache
+def shown() -> str:
+    """The page of the example."""
+    with tempfile.TemporaryDirectory() as folder:
+        return page.page(read(saved(Path(folder), example())), talk)
+
+
+def material(tmp_path: Path, told: Results | dict[str, Any] | None = None) -> Any:
+    if isinstance(told, dict):
+        (tmp_path / "scores.json").write_text(json.dumps(told))
+        return read(tmp_path / "scores.json")
+    return read(saved(tmp_path, told or example()))
+
+
+class Elements(HTMLParser):
+    """What a browser would make of a page."""
+
+    def __init__(self, whole: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: set[str] = set()
+        self.attributes: list[tuple[str, str, str]] = []
+        self.words: list[str] = []
+        self.feed(whole)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes += [(tag, name, value or "") for name, value in attrs]
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+
+def poisoned(value: Any, key: str = "") -> Any:
+    """Hostile words wherever words are free."""
+    if key in FIXED.split():
+        return value
+    if isinstance(value, dict):
+        return {each: poisoned(inside, each) for each, inside in value.items()}
+    if isinstance(value, list):
+        return [poisoned(each, key) for each in value]
+    return HOSTILE + value if isinstance(value, str) else value
+
+
+@cache
+def poison() -> dict[str, Any]:
+    told = example().model_dump(mode="json")
+    told["analyses"] = {**told["analyses"]}
+    for name in ("exchanges", "broken", "left_out", "judges", "sessions"):
+        told[name] = poisoned(told[name])
+    told["left_out"] = {HOSTILE: 3}
+    told["software"] = HOSTILE
+    told["run"] = {
+        "command": ["python", HOSTILE], "python": HOSTILE, "packages": {HOSTILE: HOSTILE},
+        "machine": HOSTILE, "settings": {HOSTILE: HOSTILE}, "instruments": {HOSTILE: HOSTILE},
+    }  # fmt: skip
+    for each in told["metrics"]:
+        each |= {"title": HOSTILE + each["title"], "about": HOSTILE, "caveat": HOSTILE}
+        each |= {"unit": HOSTILE, "judge": HOSTILE, "reasons": {HOSTILE: 1}, "family": HOSTILE}
+    for system in told["analyses"]["human"]["systems"]:
+        system["name"] = HOSTILE
+    for breakdown in told["breakdowns"]:
+        for group in breakdown["groups"]:
+            group["value"] = group["value"] if breakdown["by"] == "cue" else HOSTILE
+    for analysis in ("robustness", "cue_gap", "variants"):
+        told["analyses"][analysis] = poisoned(told["analyses"][analysis])
+    for each in told["exchanges"]:
+        each["plan"] = {"line": HOSTILE, "acknowledgement": HOSTILE}
+    told["exchanges"][0]["words"]["user"] = HOSTILE * 200  # 10,000 letters and more
+    loaded: dict[str, Any] = json.loads(json.dumps(told))
+    return loaded
+
+
+# ---- reading
+
+
+@pytest.mark.parametrize("window", [1, 2, 3, 7, 64, 1 << 20])
+def test_a_file_is_read_alike_in_pieces_of_any_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, window: int
+) -> None:
+    whole = {
+        "a": -12.5e-3, "exchanges": [{"n": -1e3, "s": 'é"\\u0041]},['}, {}, {"l": [1, [2]]}],
+        "b": None, "c": {"exchanges": [1]}, "d": True,
+    }  # fmt: skip
+    path = tmp_path / "scores.json"
+    path.write_text(json.dumps(whole, indent=1))
+    monkeypatch.setattr(reading, "AT_ONCE", window)
+    found = list(pieces(path))
+    assert [value for name, value in found if name == "exchanges"] == whole["exchanges"]
+    assert {name: value for name, value in found if name != "exchanges"} == {
+        "a": -12.5e-3, "b": None, "c": {"exchanges": [1]}, "d": True,
+    }  # fmt: skip
+
+
+def test_exchanges_are_given_one_by_one_and_not_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "scores.json"
+    path.write_text('{"exchanges": [' + ",".join(['{"x": "' + "y" * 900 + '"}'] * 2000) + "]}")
+    monkeypatch.setattr(reading, "AT_ONCE", 4096)
+    longest = 0
+    more = reading._Reader._more
+
+    def watched(self: Any) -> bool:
+        nonlocal longest
+        found = more(self)
+        longest = max(longest, len(self._text))
+        return found
+
+    monkeypatch.setattr(reading._Reader, "_more", watched)
+    assert sum(1 for _ in pieces(path)) == 2000
+    assert longest < 3 * 4096
+
+
+@pytest.mark.parametrize(
+    "broken", ["", "[]", "{", '{"exchanges": [{}', '{"a": 1', '{"a" 1}', "[" * 100_000, "\x00"]
+)
+def test_a_file_that_is_no_report_is_told_in_a_sentence(tmp_path: Path, broken: str) -> None:
+    path = tmp_path / "scores.json"
+    path.write_text(broken)
+    with pytest.raises(BrokenScores, match=r"^scores\.json .*\.$"):
+        read(path)
+
+
+def test_json_that_is_not_of_the_form_is_told_in_a_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "scores.json"
+    for wrong in ('{"schema_version": 1}', '{"exchanges": [3]}', '{"exchanges": [{"scores": 3}]}'):
+        path.write_text(wrong)
+        with pytest.raises(BrokenScores, match=r"^scores\.json is no report: .*\.$"):
+            read(path)
+
+
+# ---- what is kept of it
+
+
+def told(number: int, value: float | None, **more: Any) -> dict[str, Any]:
+    score = {"value": value} if value is not None else {"unscored": "none"}
+    session = f"sess_{number:020x}"
+    return {"session_id": session, "number": 0, "scores": {"speech_rel": score}, **more}
+
+
+def whole(exchanges: list[dict[str, Any]], better: bool | None = True) -> dict[str, Any]:
+    metric = {"name": "speech_rel", "title": "Cue", "mean": 2.0, "n": 1, "higher_is_better": better}
+    return {
+        "exchanges": exchanges, "schema_version": 1, "made": "2026-03-20T12:00:00Z",
+        "software": "attune", "metrics": [metric],
+    }  # fmt: skip
+
+
+def numbers(some: tuple[ToldExchange, ...]) -> list[int]:
+    return [int(each.session_id[5:], 16) for each in some]
+
+
+def test_the_worst_and_the_best_are_the_ends_of_the_ranking(tmp_path: Path) -> None:
+    values = [(37 * n) % 101 for n in range(101)]  # every value from 0 to 100 once
+    exchanges = [told(value, float(value)) for value in values] + [told(500, None)]
+    found = material(tmp_path, whole(exchanges)).ranked
+    assert numbers(found.worst) == [0, 1, 2, 3, 4, 5]
+    assert numbers(found.best) == [100, 99, 98, 97, 96, 95]
+    found = material(tmp_path, whole(exchanges, better=False)).ranked
+    assert numbers(found.worst) == [100, 99, 98, 97, 96, 95]
+    assert numbers(found.best) == [0, 1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("count", [1, 2, 5, 11, 12, 13, 40])
+def test_no_exchange_is_among_the_worst_and_the_best_at_once(tmp_path: Path, count: int) -> None:
+    found = material(tmp_path, whole([told(n, float(n)) for n in range(count)])).ranked
+    shown = numbers(found.worst) + numbers(found.best)
+    assert len(shown) == len(set(shown)) == min(count, 2 * SHOWN)
+
+
+def test_equal_exchanges_are_told_apart_by_their_other_metrics(tmp_path: Path) -> None:
+    exchanges = [told(n, 1.0) for n in range(20)]
+    for n, each in enumerate(exchanges):
+        each["scores"]["ves"] = {"value": (n * 7) % 20}
+    found = material(tmp_path, whole(exchanges)).ranked
+    assert found.worst[0].scores["ves"].value == 0
+    assert found.best[0].scores["ves"].value == 19
+
+
+def test_figures_beside_published_ones_are_of_clean_speech_only(tmp_path: Path) -> None:
+    def item(number: int, value: float, condition: str | None) -> dict[str, Any]:
+        truth = {"benchmark": "echomind", "cue_given": "none", "condition": condition}
+        return told(number, value, annotation=truth)
+
+    exchanges = [item(0, 2.0, None), item(1, 4.0, "clean"), item(2, 1.0, "noise 5 dB")]
+    tally = material(tmp_path, whole(exchanges)).tallies["echomind", "none"]["speech_rel"]
+    assert (tally.mean, tally.n) == (3.0, 2)
+
+
+# ---- figures
+
+
+def test_figures_are_written_as_people_write_them() -> None:
+    assert number(-1234.5, 1) == "−1,234.5"
+    assert number(-0.001, 2) == "0.00"
+    assert number(None) == "–"
+    assert chance(0.0004) == "p < 0.001"
+    assert chance(0.05) == "p = 0.050"
+    assert signed(0.5) == "+0.50"
+    assert signed(-0.5) == "−0.50"
+    assert signed(0.0001) == "0.00"
+
+
+def test_ticks_are_round_and_inside() -> None:
+    assert ticks(0, 100) == [0, 20, 40, 60, 80, 100]
+    assert ticks(1, 5) == [1, 2, 3, 4, 5]
+    assert [tick(value, 0.25) for value in ticks(3.1, 4.0, 4)] == ["3.25", "3.50", "3.75", "4.00"]
+    assert ticks(2, 2) == [2]
+
+
+# ---- drawings
+
+
+def drawn(svg: Html) -> ET.Element:
+    return ET.fromstring(svg)
+
+
+def test_a_scale_maps_its_ends_and_its_middle() -> None:
+    scale = Scale(1, 5, 100, 500)
+    assert [scale.at(value) for value in (1, 2, 3, 5, 9)] == [100, 200, 300, 500, 500]
+
+
+def test_dots_stand_at_their_values_and_whiskers_at_their_ends() -> None:
+    svg = drawn(dots("T", [Point("abcd", 50, 25, 75, "x")], low=0, high=100, width=400, room=100))
+    left = 4 * 7 + 14  # letters and a gap
+    at = [left + (300 - left) * part for part in (0.25, 0.5, 0.75)]
+    (dot,) = svg.iter("circle")
+    assert float(dot.attrib["cx"]) == pytest.approx(at[1], abs=0.01)
+    whiskers = [each for each in svg.iter("line") if "whisker" in each.attrib["class"]]
+    places = sorted((float(each.attrib["x1"]), float(each.attrib["x2"])) for each in whiskers)
+    expected = [(at[0], at[0]), (at[0], at[2]), (at[2], at[2])]
+    assert np.array(places) == pytest.approx(np.array(expected), abs=0.01)
+
+
+def test_bars_of_a_histogram_are_as_tall_as_their_counts() -> None:
+    svg = drawn(histogram("T", [0, 1, 2, 3], [1, 4, 0], [("p50", 1.5)]))
+    bars = [float(each.attrib["height"]) for each in svg.iter("rect")]
+    assert bars[0] * 4 == pytest.approx(bars[1], abs=0.05)
+    assert bars[2] == 0
+    assert [each.text for each in svg.iter("text")][-1] == "p50"
+
+
+def test_a_heat_map_writes_every_value_and_colours_by_share() -> None:
+    cells = {(0, 0): Heat(0.25, "2.5", "n 3"), (1, 1): Heat(1.7, "9")}
+    svg = drawn(heat("T", [("g", "a"), ("g", "b")], ["x", "y"], cells))
+    styles = [each.attrib.get("style") for each in svg.iter("rect")]
+    assert styles == ["--share:25%", None, None, "--share:100%"]
+    words = [each.text for each in svg.iter("text")]
+    assert words == ["x", "y", "g", "a", "2.5", "n 3", "b", "9"]
+
+
+def test_bars_of_a_waterfall_follow_each_other() -> None:
+    svg = drawn(waterfall("T", [Span("a", 0, 100), Span("b", 100, 400, "think")]))
+    first, second = svg.iter("rect")
+    assert float(second.attrib["x"]) == pytest.approx(
+        float(first.attrib["x"]) + float(first.attrib["width"]), abs=0.02
+    )
+    assert float(second.attrib["width"]) == pytest.approx(
+        3 * float(first.attrib["width"]), rel=0.001
+    )
+
+
+def test_bands_of_a_flow_are_as_thick_as_what_goes_through() -> None:
+    nodes = [Node("all", 0, 10), Node("on", 1, 6), Node("out", 1, 4, "poor")]
+    links = [Link(0, 1, 6), Link(0, 2, 4, "poor")]
+    svg = drawn(flow("T", ("A", "B"), nodes, links))
+    heights = [float(each.attrib["height"]) for each in svg.iter("rect")]
+    assert heights == pytest.approx([TALL, 0.6 * TALL, 0.4 * TALL])
+    bands = []
+    for band in svg.iter("path"):
+        found = re.fullmatch(r"M\S+ (\S+)C.* \S+ (\S+)V(\S+)C.* \S+ (\S+)Z", band.attrib["d"])
+        assert found is not None
+        bands.append([float(each) for each in found.groups()])  # left, right, and both below
+    (top, right, below_right, below), (second, _, _, end) = bands
+    assert [below - top, below_right - right] == pytest.approx([0.6 * TALL] * 2, abs=0.2)
+    assert second == pytest.approx(below, abs=0.2)  # the next band begins where the first ends
+    assert end - second == pytest.approx(0.4 * TALL, abs=0.2)
+
+
+def test_a_scatter_puts_more_to_the_right_and_above() -> None:
+    places = [Place("low", 1, 1), Place("high", 5, 5, (4, 5), (4, 5))]
+    svg = drawn(scatter("T", places, "x", "y", (1, 5), (1, 5)))
+    low, high = svg.iter("circle")
+    assert float(high.attrib["cx"]) > float(low.attrib["cx"])
+    assert float(high.attrib["cy"]) < float(low.attrib["cy"])
+
+
+def test_every_drawing_says_what_it_is() -> None:
+    found = shown()
+    svgs = re.findall(r"<svg[^>]*>(?:<title>(.*?)</title>)?", found)
+    labelled = re.findall(r'<svg[^>]*role="img" aria-label="([^"]+)"', found)
+    hidden = re.findall(r'<svg[^>]*aria-hidden="true"', found)
+    assert len(labelled) + len(hidden) == len(svgs)
+    assert len(labelled) > 25
+    assert found.count("<figcaption>") == len(re.findall("<figure>", found))
+
+
+# ---- nothing said is more than text
+
+
+def test_text_is_escaped_and_markup_is_not() -> None:
+    assert text("<a href='x'>\"&") == "&lt;a href=&#x27;x&#x27;&gt;&quot;&amp;"
+    assert tag("p", "<b>", tag("i", "&"), title='"', class_="x") == (
+        '<p title="&quot;" class="x">&lt;b&gt;<i>&amp;</i></p>'
+    )
+    assert text("a\x00\u202eb\ud800\r\nc") == "a��b�\nc"
+
+
+def test_hostile_words_anywhere_stay_words_on_the_page(tmp_path: Path) -> None:
+    found = Elements(page.page(material(tmp_path, poison()), talk))
+    assert found.tags <= set(ELEMENTS.split())
+    assert [name for _, name, _ in found.attributes if name.startswith("on")] == []
+    links = [value for _, name, value in found.attributes if name in ("href", "action")]
+    assert all(re.fullmatch(r"#[a-z-]+", each) for each in links)
+    sources = [value for _, name, value in found.attributes if name in ("src", "srcset", "data")]
+    assert len(sources) == 2 * SHOWN
+    assert all(each.startswith("data:audio/mpeg;base64,") for each in sources)
+    styles = {value for _, name, value in found.attributes if name == "style"}
+    assert all(re.fullmatch(r"--share:\d+%", each) for each in styles)
+    assert any("</script><script>alert(1)" in each for each in found.words)
+    assert not any(letter in "".join(found.words) for letter in "\x00\x1b\u202e\u2066")
+
+
+def test_ten_thousand_letters_are_cut(tmp_path: Path) -> None:
+    long = told(0, 1.0, words={"user": "lengthy " * 2500, "reply": "ok"})
+    found = page.page(material(tmp_path, whole([long])))
+    assert "… and 18,500 more letters" in found
+    assert found.count("lengthy ") <= 190
+
+
+def test_hostile_words_anywhere_stay_words_in_markdown(tmp_path: Path) -> None:
+    found = markdown.markdown(material(tmp_path, poison()))
+    outside = re.sub(r"(?sm)^(`{3,})\n.*?\n\1$", "", found)  # of code
+    assert len(outside) > len(found) / 2
+    assert not re.search(r"(?<!\\)<", outside)
+    assert not re.search(r"(?<!\\)\]\(", outside)
+    assert "http://" not in outside
+    for table in re.findall(r"(?:^\|.*\n)+", outside, flags=re.M):
+        cells = {len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()}
+        assert len(cells) == 1
+
+
+def test_marks_that_begin_a_line_are_taken_as_they_are() -> None:
+    assert escaped("- a") == "\\- a"
+    assert escaped("1. a") == "1\\. a"
+    assert escaped("# a\n## b") == "\\# a \\#\\# b"
+    assert escaped("www.x.example and HTTP://y") == "www\\.x.example and HTTP\\://y"
+    assert escaped("a`b|c\\") == "a\\`b\\|c\\\\"
+
+
+def test_code_is_fenced_by_more_than_it_holds(tmp_path: Path) -> None:
+    bad = whole([])
+    bad["run"] = {
+        "command": ["x", "```` oh"], "python": "", "packages": {}, "machine": "", "settings": {},
+        "instruments": {},
+    }  # fmt: skip
+    assert "\n`````\nx '```` oh'\n`````\n" in markdown.markdown(material(tmp_path, bad))
+
+
+def test_the_page_asks_nobody_for_anything() -> None:
+    found = shown()
+    style = re.search(r"(?s)<style>(.*)</style>", found)
+    assert style is not None
+    assert "url(" not in style[1] and "@import" not in style[1]
+    assert "<script" not in found and "<link" not in found and "<iframe" not in found
+    assert not re.search(r"""(?:src|href|srcset|poster)\s*=\s*["']?\s*(?:https?:)?//""", found)
+
+
+# ---- what it says
+
+
+def section(shown: str, name: str) -> str:
+    found = re.search(rf'(?s)<section id="{name}">(.*?)</section>', shown)
+    assert found is not None, name
+    return found[1]
+
+
+def words(markup: str) -> str:
+    return " ".join(" ".join(Elements(markup).words).split())
+
+
+def test_every_part_is_there_in_its_order() -> None:
+    found = shown()
+    assert re.findall(r'<section id="([a-z-]+)">', found) == [
+        "run", "headline", "beside", "cues", "confusion", "cue-gap", "choices", "variants", "flow",
+        "robustness", "latency", "duplex", "counterfactual", "human", "judges", "exchanges",
+        "unscored", "made",
+    ]  # fmt: skip
+    assert "could not be told" not in words(found)
+    for name in ("confusion", "cue-gap", "choices", "flow", "robustness", "latency", "human"):
+        assert "<figure>" in section(found, name), name
+
+
+def test_the_page_says_what_the_analyses_found() -> None:
+    told = example().analyses
+    gap = next(each for each in told["cue_gap"]["metrics"] if each["recovered"])
+    assert f"{100 * gap['recovered']['share']:.0f}" in words(section(shown(), "cue-gap"))
+    alpha = told["human"]["agreement"][0]["agreement"]["alpha"]
+    assert f"{abs(alpha):.2f}" in words(section(shown(), "human"))
+    goes = next(each for each in told["human"]["correlations"] if each["matching"])
+    rho, n = goes["correlation"]["rho"], goes["correlation"]["n"]
+    assert f"ρ {'−' * (rho < 0)}{abs(rho):.2f}, n = {n}" in words(section(shown(), "human"))
+    kind = told["choices"]["asked"][0]["levels"][0]["kinds"][0]
+    accuracy = f"{kind['accuracy']['mean']:.0f} % (guessing {kind['chance']:.0f})"
+    assert f"{accuracy}, n = {kind['accuracy']['n']}" in words(section(shown(), "choices"))
+    lost = told["flow"]
+    assert f"of {lost['good'] + lost['poor']} are poor" in words(section(shown(), "flow"))
+    stage = next(each for each in told["latencies"]["stages"] if each["name"] == "first_token")
+    row = f"first token {stage['p50']:,.0f} {stage['p90']:,.0f} {stage['p95']:,.0f}"
+    assert row in words(section(shown(), "latency"))
+    pair = told["counterfactual"]["pairs"][0]
+    assert pair["sentence"] in words(section(shown(), "counterfactual"))
+    final = told["duplex"]["humdial"]["final"]
+    assert f"Final {final:.1f}" in words(section(shown(), "duplex"))
+
+
+def test_a_part_without_an_analysis_is_one_sentence(tmp_path: Path) -> None:
+    bare = example().model_copy(update={"analyses": {}, "breakdowns": []})
+    shown = page.page(material(tmp_path, bare))
+    names = ("cues", "confusion", "cue-gap", "choices", "variants", "flow", "robustness", "latency")
+    for name in (*names, "duplex", "counterfactual", "human", "judges"):
+        part = section(shown, name)
+        assert '<p class="none">' in part, name
+        assert "<figure>" not in part and "<table>" not in part, name
+    assert "No ratings by people yet." in section(shown, "human")
+
+
+def test_an_analysis_of_a_form_nobody_knows_does_not_stop_the_rest(tmp_path: Path) -> None:
+    odd = {name: {"odd": 1} for name in example().analyses}
+    shown = page.page(material(tmp_path, example().model_copy(update={"analyses": odd})))
+    assert "<table>" in section(shown, "headline")
+
+
+def test_without_ratings_nothing_is_called_human(tmp_path: Path) -> None:
+    shown = page.page(material(tmp_path, results(rows(4), people=False)))
+    assert words(section(shown, "human")).endswith("No ratings by people yet.")
+
+
+def test_words_and_voice_stand_in_tables_of_their_own() -> None:
+    part = section(shown(), "headline")
+    linguistic, paralinguistic, rest = re.split("<h3>", part)[1:4]
+    assert "Linguistic empathy" in linguistic and "Paralinguistic empathy" in paralinguistic
+    assert "Takes up the cue" in linguistic and "Takes up the cue" not in paralinguistic
+    assert "Vocal empathy (VES)" in paralinguistic and "Vocal empathy (VES)" not in linguistic
+    assert "EChat-eval, emotion" in rest  # judged at once by its authors: in neither half
+
+
+def test_a_mean_stands_with_its_interval_and_its_number() -> None:
+    part = section(shown(), "headline")
+    metric = next(each for each in example().metrics if each.name == "ctx_fit")
+    row = next(each for each in re.findall(r"(?s)<tr>.*?</tr>", part) if "Fits the context" in each)
+    low, high = (f"{end:.2f}" for end in (metric.low, metric.high))
+    assert f"{metric.mean:.2f} {low} to {high} 1 to 5 {metric.n} {metric.unscored}" in words(row)
+
+
+def test_what_was_not_scored_is_told_with_its_reasons() -> None:
+    part = words(section(shown(), "unscored"))
+    for sentence in (
+        "no encoder is configured", "no consent to sound", "no consent to research 3",
+        "still being recorded 1", "audio.flac ends too soon.",
+    ):  # fmt: skip
+        assert sentence in part
+
+
+def test_the_exact_command_and_versions_are_told() -> None:
+    part = words(section(shown(), "made"))
+    assert "python -m server.scoring runs --out reports/april" in part
+    assert "onnxruntime 1.31.1" in part
+    assert "qwen3-omni-30b 2026-01 judge.example.org Apache-2.0" in part
+
+
+def test_words_that_may_not_be_shown_are_not_there(tmp_path: Path) -> None:
+    mute = [each.model_copy(update={"words": None}) for each in example().exchanges]
+    shown = section(
+        page.page(material(tmp_path, example().model_copy(update={"exchanges": mute}))), "exchanges"
+    )
+    assert "The words may not be shown." in shown
+    assert "<blockquote>" not in shown
+
+
+# ---- beside what others published
+
+
+def test_published_tables_are_whole_and_hold_the_best_values_that_were_published() -> None:
+    found = {each.name: each for each in tables()}
+    for each in found.values():
+        assert all(len(row) == len(each.columns) for row in each.rows.values()), each.name
+
+    def best(table: str, column: str) -> tuple[str, float]:
+        columns = [each.title for each in found[table].columns]
+        place = columns.index(column)
+        values = {
+            name: value
+            for name, row in found[table].rows.items()
+            if isinstance(value := row[place], float)
+        }
+        low = found[table].columns[place].higher_is_better is False
+        name = (min if low else max)(values, key=lambda each: values[each])
+        return name, values[name]
+
+    # The best value of each metric as the papers and leaderboards print it.
+    assert best("echomind", "WER") == ("Audio-Flamingo3", 2.93)
+    assert best("echomind", "SemSim") == ("Qwen2.5-Omni-7B", 99.27)
+    assert best("echomind", "Und. ACC") == ("GPT-4o-Audio", 66.25)
+    assert best("echomind", "Reas. ACC") == ("GPT-4o-Audio", 68.04)
+    assert best("echomind", "NISQA") == ("VITA-Audio", 4.99)
+    assert best("echomind", "DNMOS") == ("LLaMA-Omni2", 4.46)
+    assert best("echomind", "EmoAlign") == ("GPT-4o-Audio", 51.31)
+    assert best("echomind", "VES") == ("GPT-4o-Audio", 3.34)
+    assert best("echomind", "BLEU")[1] == 2.54
+    assert best("echomind", "METEOR")[1] == 18.37
+    assert best("echomind", "BERTScore")[1] == 82.70
+    assert best("echomind", "C3") == ("Step-Audio", 4.43)
+    assert best("echomind", "C4") == ("GPT-4o-Audio", 3.42)
+    assert best("echat", "Event") == ("OSUM-EChat (people)", 88.0)
+    assert best("empathyeval", "Score")[1] == 0.814
+    assert best("fullduplex", "Interr. rating") == ("PersonaPlex", 4.21)
+    assert best("fullduplex", "Interr. latency") == ("Moshi", 0.257)
+    assert best("fullduplex", "Backch. TOR") == ("GPT-Realtime", 0.0)
+
+
+def test_no_metric_of_ours_stands_in_a_column_it_must_not() -> None:
+    for table in tables():
+        for column in table.columns:
+            assert column.ours not in column.never
+            assert not (column.ours or "").endswith(("_minilm", "_nosyn"))
+            assert not (column.title == "DNMOS" and (column.ours or "").startswith("dnsmos"))
+
+
+def test_every_metric_the_report_asks_for_is_one_that_is_measured() -> None:
+    known = {each.name for given in catalogue.every().values() for each in given}
+    beside = {
+        name
+        for table in tables()
+        for column in table.columns
+        for name in (column.ours, *column.never)
+        if name is not None and not name.startswith("analysis:")
+    }
+    chosen = {*attributes.CHOSEN, *attributes.LINGUISTIC, *attributes.VOCAL}
+    assert beside | chosen | {*RANKING, *cue_gap.MAIN, *robustness.DRAWN} <= known
+
+
+def test_a_packaged_encoders_figure_never_stands_in_the_references_column() -> None:
+    part = section(shown(), "beside")
+    assert "published, other judge" in part.lower()
+    table = re.search(r"(?s)<table>.*?</table>", part)
+    assert table is not None
+    heads = [words(each) for each in re.findall(r"(?s)<th scope=\"col\".*?</th>", table[0])]
+    ours = re.findall(r'(?s)<tr class="ours">.*?</tr>', table[0])
+    assert len(ours) == 3  # with the true cue, with none, with ours
+    for row in ours:
+        cells = [words(each) for each in re.findall(r"(?s)<t[hd].*?</t[hd]>", row)]
+        told = dict(zip(heads, cells, strict=True))
+        for title in ("SemSim ↑", "DNMOS ↑ ‡", "BERTScore ↑ ‡", "METEOR ↑"):
+            assert told[title] == "–"
+    perceived = next(row for row in ours if "cue perceived" in row)
+    values = [
+        row.values["speech_rel"]
+        for row in rows(SCRIPTS)
+        if row.annotation.cue_given == "perceived"
+        and row.annotation.condition == "clean"
+        and "speech_rel" in row.values
+    ]
+    assert words(perceived).endswith(f"{np.mean(values):.2f}")
+
+
+def test_empathy_evals_score_stands_beside_the_leaderboard() -> None:
+    part = words(section(shown(), "beside"))
+    score = example().analyses["empathy_eval"]["standings"][0]["score"]
+    assert f"Attune, as it is {score:.3f}" in part
+    assert "The challenge's winner 0.814 0.786 0.920" in part
+
+
+# ---- sound
+
+
+def exchange_told(user: str | None = "item_0", reply: str | None = "item_1") -> ToldExchange:
+    return ToldExchange(session_id="sess_" + "0" * 20, number=0, user_item=user, reply_item=reply)
+
+
+def heard(clip: clips.Clip) -> "np.ndarray[Any, np.dtype[np.float64]]":
+    data = base64.b64decode(clip.address.removeprefix("data:audio/mpeg;base64,"))
+    sound, rate = soundfile.read(io.BytesIO(data))
+    assert rate == WIRE_RATE and sound.ndim == 1
+    return np.asarray(sound)
+
+
+def test_a_clip_holds_both_sides_from_before_the_first_word_to_after_the_last() -> None:
+    found = clips.clip(exchange_told(), talk)
+    assert found.about == "4.9 s, both sides"
+    sound = heard(found)
+    assert len(sound) / WIRE_RATE == pytest.approx(4.9, abs=0.1)
+    loud = [float(np.abs(sound[round(s * WIRE_RATE) :][:4800]).max()) for s in (0.5, 2.2, 3.5)]
+    assert loud[0] > 0.2 and loud[2] > 0.2 and loud[1] < 0.05
+
+
+def test_a_long_exchange_is_cut_to_where_the_speakers_change() -> None:
+    pcm = np.zeros((60 * WIRE_RATE, 2), np.int16)
+    pcm[30 * WIRE_RATE : 30 * WIRE_RATE + 2400, 1] = 20_000  # the reply's first sound
+    turns = [turn(0, "user", 0, 29), turn(1, "assistant", 30, 59)]
+    found = clips.clip(exchange_told(), lambda _: conversation(turns, pcm))
+    assert found.about == "20.0 s, both sides; cut to the change of speakers"
+    sound = heard(found)
+    assert len(sound) / WIRE_RATE == pytest.approx(20, abs=0.1)
+    assert int(np.abs(sound).argmax()) / WIRE_RATE == pytest.approx(10, abs=0.2)
+
+
+def test_sound_is_there_only_where_it_may_be() -> None:
+    no_sound = Consent(transcript=True, audio=False, research=True)
+    deaf = replace(talk("sess_" + "0" * 20), consent=no_sound)
+    assert clips.clip(exchange_told(), lambda _: deaf).about == "No consent to sound."
+    silent = conversation([turn(0, "user", 0, 1)], None, consent=ALL)
+    assert clips.clip(exchange_told(), lambda _: silent).about == "No consent to sound."
+    assert clips.clip(exchange_told("other", None), talk).about == "Nothing was spoken."
+    assert clips.clip(exchange_told(), None).address == ""
+
+
+def test_sound_that_cannot_be_read_does_not_stop_the_report(tmp_path: Path) -> None:
+    def gone(_: str) -> Conversation:
+        raise KeyError("gone")
+
+    shown = section(page.page(material(tmp_path), gone), "exchanges")
+    assert shown.count("The sound could not be read.") == 2 * SHOWN
+
+
+# ---- files
+
+
+def test_the_page_and_the_markdown_lie_in_the_reports_folder(tmp_path: Path) -> None:
+    path = saved(tmp_path, example())
+    page.write(path, tmp_path)
+    markdown.write(path, tmp_path)
+    shown = (tmp_path / "report" / "index.html").read_text("utf-8")
+    assert shown.startswith("<!doctype html>\n<html") and shown.endswith("</html>\n")
+    assert (tmp_path / "report.md").read_text("utf-8").startswith("# How it listens and answers")
+    assert (tmp_path / "report" / "index.html").stat().st_mode & 0o077 == 0
+
+
+def test_a_folder_that_was_deleted_meanwhile_stays_so(tmp_path: Path) -> None:
+    path = saved(tmp_path / "work", example())
+    for write in (page.write, markdown.write):
+        with pytest.raises(FileNotFoundError):
+            write(path, tmp_path / "gone")
+    assert not (tmp_path / "gone").exists()
