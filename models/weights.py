@@ -93,6 +93,7 @@ _BOTH = (Profile.EMBEDDED, Profile.GPU)
 _EMBEDDED = (Profile.EMBEDDED,)
 _GPU = (Profile.GPU,)
 _SCORING = (Profile.SCORING,)
+_ALL = (*_BOTH, Profile.SCORING)
 
 _SILERO = Package("silero-vad", "6.2.3", 11_317_527)
 _PIPECAT = Package("pipecat-ai", "1.14.0", 12_109_725)
@@ -184,7 +185,7 @@ TABLE: tuple[Weights, ...] = (
         1_157_965,
         "269fbebdb513aa23cddfbb593542ecc540284a91849ac50516870e1ac78f6edd",
         "MIT",
-        _SCORING,
+        _ALL,
     ),
     Weights(
         "dnsmos-p808",
@@ -193,7 +194,7 @@ TABLE: tuple[Weights, ...] = (
         224_860,
         "9246480c58567bc6affd4200938e77eef49468c8bc7ed3776d109c07456f6e91",
         "MIT",
-        _SCORING,
+        _ALL,
     ),
     Weights(
         "distillmos",

@@ -17,15 +17,26 @@ import orjson
 from pydantic import BaseModel
 
 from models.types import WIRE_RATE
+from server.arena.ballots import Ballot, Verdict
 from server.reports import Judge, ScoredSession
 from server.reports import Score as ToldScore
 from server.scoring import summary
 from server.scoring.analyses.every import MODULES, analysis
+from server.scoring.arms import arms
 from server.scoring.exchange import Conversation, Pcm
 from server.scoring.report import markdown, page
-from server.scoring.results import BrokenPart, Results, Run, ToldExchange, Words
-from server.scoring.scored import Row, Scored, Usage, Vote
+from server.scoring.results import (
+    BrokenPart,
+    FailedItem,
+    PlayedSet,
+    Results,
+    Run,
+    ToldExchange,
+    Words,
+)
+from server.scoring.scored import Row, Scored, Usage
 from server.sessions.format import Rating
+from tests.made_rounds import made_ballot
 from tests.scoring_example_rows import JUDGE, MADES, OURS, REPLIES, SAID, measures, rows
 from tests.scoring_parts import conversation, turn
 
@@ -51,10 +62,11 @@ def ratings(made: list[Row], seed: int = 7) -> list[tuple[str, Rating]]:
     return told
 
 
-def votes() -> list[Vote]:
+def votes() -> list[Ballot]:
     pairs = ("attune", "flat voice"), ("attune", "no percept"), ("flat voice", "no percept")
+    verdicts: tuple[Verdict, ...] = ("a", "a", "b", "tie")
     return [
-        Vote(first, second, (first, first, second, None)[number % 4])
+        made_ballot(first, second, verdicts[number % 4])
         for number in range(36)
         for first, second in (pairs[number % 3],)
     ]
@@ -93,6 +105,23 @@ def results(made: list[Row], *, people: bool = True, shift: float = 0.0) -> Resu
         metrics=summary.metrics(made, whole.measures, judges, draws=200, seed=7),
         breakdowns=summary.breakdowns(made, whole.measures, draws=200, seed=7),
         exchanges=[_told(row, number) for number, row in enumerate(made)],
+        headline=arms(made).told(made),
+        benchmarks=[
+            PlayedSet(
+                name="echomind",
+                title="EchoMind",
+                licence="CC BY-NC-SA 4.0",
+                source="https://data.example.org/echomind",
+                wanted=len(made) + 2,
+                played=len(made),
+                failed=2,
+                problems={"the server did not answer in time": 2},
+                failures=[
+                    FailedItem(item="case 901", problem="the server did not answer in time"),
+                    FailedItem(item="case 902", problem="the server did not answer in time"),
+                ],
+            )
+        ],
         run=Run(
             command=["python", "-m", "server.scoring", "runs", "--out", "reports/april"],
             python="3.11.9",

@@ -14,8 +14,9 @@ from server.scoring.analyses.strands import strand
 from server.scoring.annotation import Annotation
 from server.scoring.catalogue import DOC
 from server.scoring.score import Family, Measure
-from server.scoring.scored import Row, Scored, Vote
+from server.scoring.scored import Row, Scored
 from server.sessions.format import Rating
+from tests.made_rounds import made_ballot
 
 NOON = datetime(2026, 3, 14, 12, tzinfo=UTC)
 
@@ -102,6 +103,36 @@ def test_what_was_told_or_never_perceived_is_no_confusion() -> None:
     assert (found.given, found.no_percept, found.overall.n) == (1, 1, 0)
     assert found.overall.accuracy.mean is None and found.dimensions == []
     assert confusion.analyse(scored(row(3, percept=emotion(sad=1.0)))) is None
+
+
+def test_a_clip_is_counted_once_however_many_questions_are_asked_of_it() -> None:
+    clip: dict[str, Any] = {
+        "benchmark": "echomind",
+        "group": "7",
+        "variant": "target",
+        "cue": "sad",
+    }
+    asked = [
+        row(n, percept=emotion(sad=1.0), item=f"question {n}", task="mcq", **clip) for n in range(9)
+    ]
+    talked = row(10, percept=emotion(sad=1.0), item="7", task="conversation", **clip)
+    other = row(11, percept=emotion(neutral=1.0), item="8", **clip | {"group": "8"})
+    alternative = row(
+        12, percept=emotion(sad=1.0), item="7", **clip | {"variant": "alternative", "cue": "happy"}
+    )
+    found = confusion.analyse(scored(*asked, talked, other, alternative))
+    assert found is not None
+    assert (found.overall.n, found.again) == (3, 9)
+    assert found.overall.accuracy.mean == pytest.approx(100 / 3)
+
+
+def test_what_noise_makes_of_a_cue_is_told_by_the_sweep() -> None:
+    rows = [
+        row(n, percept=emotion(sad=1.0), item="a", cue="sad", condition=condition)
+        for n, condition in enumerate(("clean", "noise 5 dB"))
+    ]
+    found = confusion.analyse(scored(*rows))
+    assert found is not None and (found.overall.n, found.again) == (1, 0)
 
 
 def test_a_neutral_rendering_is_looked_at_in_the_dimension_of_its_script() -> None:
@@ -284,6 +315,23 @@ def test_a_poor_reply_is_laid_to_the_first_thing_that_went_wrong() -> None:
     assert list(stages) == ["words", "cue", "plan", "voice"]
     assert stages["plan"].poor.model_dump() == {"fine": 7, "wrong": 1, "unknown": 1}
     assert stages["words"].good.model_dump() == {"fine": 1, "wrong": 1, "unknown": 0}
+
+
+def test_another_table_of_emotions_does_not_overrule_ours() -> None:
+    """Calm is an answer to anger by our table, and to VocalBench's 2 of 5."""
+    calm = {"emotion": "neutral"}
+    found = flow.analyse(
+        scored(
+            row(1, values={**FINE, "speech_rel": 1, "vocalbench_acoustic": 2, "emo_align": 100},
+                plan=calm, cue="angry"),
+            row(2, values={**FINE, "speech_rel": 1, "vocalbench_acoustic": 2},
+                plan=calm, cue="angry"),
+            row(3, values={**FINE, "speech_rel": 1, "emo_align": 0}, plan=calm, cue="angry"),
+        )
+    )  # fmt: skip
+    assert found is not None
+    assert [each.where for each in found.replies] == ["reply", "voice", "voice"]
+    assert {each.name: each.title for each in found.stages}["voice"] == "Voice does not suit"
 
 
 def test_what_flows_into_a_node_flows_out_of_it() -> None:
@@ -486,11 +534,14 @@ def test_each_metric_is_correlated_with_what_people_said() -> None:
 
 
 def test_a_session_is_correlated_by_the_mean_of_its_replies() -> None:
-    """Means 1, 2, 3, 4; sums 4, 6, 6, 4."""
-    rows = [row(s, n, values={"bleu4": s + 1}) for s in range(4) for n in range(4 - s)]
-    found = human.analyse(scored(*rows, ratings=[rating(s, None, overall=5 - s) for s in range(4)]))
+    """Means 1, 2, 3, 4, 5; sums 5, 8, 9, 8, 5."""
+    rows = [row(s, n, values={"bleu4": s + 1}) for s in range(5) for n in range(5 - s)]
+    ratings = [rating(s, None, overall=5 - s) for s in range(5)]
+    found = human.analyse(scored(*rows, ratings=ratings))
+    few = human.analyse(scored(*rows, ratings=ratings[:4]))
+    assert not few.correlations, "four sessions go with anything"
     told = [each for each in found.correlations if each.about == "session"]
-    assert [(each.metric, each.correlation.n) for each in told] == [("bleu4", 4)]
+    assert [(each.metric, each.correlation.n) for each in told] == [("bleu4", 5)]
     assert told[0].correlation.rho == pytest.approx(-1)
 
 
@@ -512,17 +563,32 @@ def test_nobody_is_named() -> None:
 
 
 def test_votes_make_systems_stronger() -> None:
-    votes = [Vote("a", "b", "a")] * 8 + [Vote("b", "a", "b")] * 2 + [Vote("b", "c", None)] * 4
+    votes = [made_ballot("a", "b", "a")] * 8 + [made_ballot("b", "a", "a")] * 2
+    votes += [made_ballot("b", "c", "tie", source="prepared")] * 4
     found = human.analyse(scored(votes=votes))
-    assert found.votes == 14
+    assert (found.votes, found.votes_prepared) == (14, 4)
     told = {each.name: each for each in found.systems}
-    assert [each.name for each in found.systems][0] == "a"
-    assert (told["a"].wins, told["a"].losses, told["b"].ties) == (8, 2, 4)
-    assert told["a"].strength > 0 and told["a"].elo > 1000
-    assert told["a"].low < told["a"].strength < told["a"].high
+    assert [each.name for each in found.systems][0] == "A"
+    assert (told["A"].wins, told["A"].losses, told["B"].ties) == (8, 2, 4)
+    assert told["A"].strength > 0 and told["A"].elo > 1000
+    assert told["A"].low < told["A"].strength < told["A"].high
+
+
+def test_systems_stand_as_the_arena_says() -> None:
+    """Both bad changes no strength, and a system set up otherwise is another one."""
+    before = {"name": "a", "label": "A", "mark": "old"}
+    early = {"wall": datetime(2020, 1, 1, tzinfo=UTC)}
+    fair = [made_ballot("a", "b", "a")] * 6 + [made_ballot("a", "b", "b")] * 2
+    rest = [made_ballot("a", "b", "bad")] * 12
+    rest += [made_ballot("a", "b", "b", a=before, **early)] * 10
+    found = human.analyse(scored(votes=[*rest, *fair]))
+    assert found.systems[0].name == "A" and found.systems[0].bad == 12
+    assert (found.votes, found.votes_left_out) == (20, 10)
+    without = human.analyse(scored(votes=fair))
+    assert [s.strength for s in found.systems] == [s.strength for s in without.systems]
 
 
 def test_who_was_heard_first_makes_no_difference() -> None:
-    one = human.analyse(scored(votes=[Vote("a", "b", "a")] * 5))
-    other = human.analyse(scored(votes=[Vote("b", "a", "a")] * 5))
+    one = human.analyse(scored(votes=[made_ballot("a", "b", "a")] * 5))
+    other = human.analyse(scored(votes=[made_ballot("b", "a", "b")] * 5))
     assert one.systems == other.systems

@@ -35,8 +35,10 @@ from server.scoring.bench.placing import found, position
 from server.scoring.bench.planning import Play, Situation, Wanted, plays, situations
 from server.scoring.bench.prompts import asked, described, instructions, material
 from server.scoring.bench.running import IN_A_ROW, Runner
+from server.scoring.planning import plan
 from server.scoring.running import score
 from server.scoring.settings import Settings
+from server.scoring.sources import sources
 from server.sessions.exchanges import exchanges, turns
 from server.sessions.format import Line
 from server.sessions.store import Store
@@ -131,6 +133,9 @@ async def test_a_clip_becomes_a_whole_session_and_its_truth(tmp_path: Path) -> N
     assert reply[0] > one.annotation.speech_end
     assert not session.turns[-1].interrupted, "all of it was reported as heard"
 
+    assert session.client is not None and session.client.user_agent == "attune-bench/csv"
+    assert plan(sources([str(tmp_path / "theirs")])).left_out == {"played by a benchmark": 1}
+    assert len(plan(sources([str(tmp_path / "out")])).planned) == 1
     theirs = Store.open(str(tmp_path / "theirs")).session(one.session_id)
     assert stored.cut(0, 10**9).tobytes() == theirs.cut(0, 10**9).tobytes()
     assert list(stored.lines()) == list(theirs.lines())
@@ -276,7 +281,7 @@ async def test_a_server_that_records_nothing_fails_the_item(tmp_path: Path) -> N
 
 async def test_a_line_without_a_server_says_how_to_start_one() -> None:
     with pytest.raises(CallError, match="is the server running"):
-        async with line.line("ws://127.0.0.1:9/", realtime=False):
+        async with line.line("ws://127.0.0.1:9/", "csv", realtime=False):
             pass
 
 
@@ -387,6 +392,25 @@ def test_a_limit_is_of_items_and_every_play_has_its_own_key() -> None:
     made = list(plays(items, Wanted(conditions("5"), cues=("true", "none"), limit=2)))
     assert {play.annotation.item for play in made} == {"0", "1"}
     assert len({play.key for play in made}) == len(made) == 2 * 2 * (2 + 1)
+
+
+def test_a_limit_takes_a_group_whole_or_not_at_all() -> None:
+    sizes = {"a": 2, "b": 3, "c": 2}
+    # Groups lie across one another: the second of "a" comes when the limit is already reached.
+    order = ["a", "b", "c", "c", "b", "a", "b"]
+    items = [
+        item(item=str(n), group=group, group_size=sizes[group]) for n, group in enumerate(order)
+    ]
+
+    def groups(limit: int) -> str:
+        made = plays(items, Wanted(CLEAN, tasks=("conversation",), limit=limit))
+        return "".join(str(play.annotation.group) for play in made)
+
+    assert groups(5) == groups(6) == "abbab"
+    assert groups(4) == "acca", "the second does not fit any more, the third does"
+    assert groups(7) == "abccbab"
+    with pytest.raises(BenchmarkError, match="--limit 1 is too few: 2 items belong together"):
+        groups(1)
 
 
 def test_a_situation_is_laid_under_conversations_and_takes_their_reference(tmp_path: Path) -> None:

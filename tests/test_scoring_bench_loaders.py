@@ -105,6 +105,42 @@ def test_echomind_gives_three_renderings_of_a_script_and_its_questions(tmp_path:
     assert first.audio == target.audio
 
 
+@pytest.mark.parametrize(
+    ("rendering", "cue", "dimension"),
+    [("target", "sad", "emotion"), ("neutral", "neutral", "emotion"),
+     ("alternative", "happy", "emotion")],
+)  # fmt: skip
+@pytest.mark.parametrize("where", ["sad", "audio/sad", None])
+def test_a_question_of_echomind_is_about_the_rendering_that_is_played(
+    rendering: str, cue: str, dimension: str, where: str | None, tmp_path: Path
+) -> None:
+    echomind(tmp_path)
+    # Only the fields that are documented: no case_id tells the script.
+    question = {
+        "question_id": "u9", "audio_name": f"id_7_sad_school_{rendering}.wav",
+        "question": "How does it sound?", "options_text": "A. Sad\nB. Happy",
+        **({"audio_dir": where} if where else {}),
+    }  # fmt: skip
+    write(tmp_path / "data_synthesis/MCQ/understanding.json", [question])
+    told = found("echomind", tmp_path)[4].annotation
+    assert (told.item, told.group, told.variant) == ("u9", "id_7", rendering)
+    assert (told.cue, told.dimension) == (cue, dimension)
+    assert (told.text, told.topic) == ("I saw the list today.", "school")
+
+
+def test_a_question_of_echomind_about_an_unknown_clip_is_told_no_other_clips_cue(
+    tmp_path: Path,
+) -> None:
+    echomind(tmp_path)
+    asked = {"question_id": "u", "case_id": "id_7", "spoken_info": "sad", "options_text": "A. x"}
+    names = ("id_9_target.wav", "id_9_neutral.wav", "id_9_alternative.wav")
+    questions = [{**asked, "audio_name": name} for name in names]
+    write(tmp_path / "data_synthesis/MCQ/understanding.json", questions)
+    items = found("echomind", tmp_path)[4:7]
+    assert [item.annotation.cue for item in items] == ["sad", "neutral", None]
+    assert {item.annotation.text for item in items} == {None}
+
+
 def test_echomind_tells_people_from_machines(tmp_path: Path) -> None:
     echomind(tmp_path)
     (tmp_path / "data_synthesis").rename(tmp_path / "data_human")
@@ -204,6 +240,7 @@ def test_empathyeval_ties_situations_and_tones_into_groups(tmp_path: Path) -> No
     assert (told.answer, first.audio) == ("B", meld / "u.wav")
     assert (sad.annotation.setting, sad.annotation.answer) == ("tone", None)
     assert sad.annotation.group == glad.annotation.group == "emovdb/s5"
+    assert {item.annotation.group_size for item in (first, second, sad, glad)} == {2}
 
 
 # ---- EChat-eval

@@ -71,9 +71,28 @@ def test_the_difference_is_the_mean_over_the_same_items(tmp_path: Path) -> None:
     assert (first.mean_a, first.mean_b) == (2.0, 2.5)
     assert first.paired and first.n == 3
     assert (found.pairs, found.by_item) == (3, 3)
-    # A mean of three drawn from 0, 0.5 and 1 lies between them.
+    assert (first.low, first.high, first.verdict) == (None, None, "too few")
+
+
+def test_the_interval_lies_between_what_single_items_gain(tmp_path: Path) -> None:
+    gains = [0.0, 0.5, 1.0, 0.0, 0.5, 1.0]
+    a = [item(str(n), 2.0) for n in range(6)]
+    b = [item(str(n), 2.0 + gain) for n, gain in enumerate(gains)]
+    first = compared(tmp_path, a, b).metrics[0]
     assert first.low is not None and first.high is not None
-    assert 0 <= first.low < 0.5 < first.high <= 1
+    assert 0 < first.low < 0.5 < first.high < 1
+
+
+def test_a_few_items_make_no_winner(tmp_path: Path) -> None:
+    """Two that gain 0.1 and 0.3 were once enough; not even five alike are."""
+    two = compared(
+        tmp_path, [item("x", 1.0), item("y", 1.0)], [item("x", 1.1), item("y", 1.3)]
+    ).metrics[0]
+    assert (two.p, two.low, two.verdict) == (None, None, "too few")
+    (tmp_path / "five").mkdir()
+    a, b = ([item(str(n), value) for n in range(5)] for value in (1.0, 2.0))
+    five = compared(tmp_path / "five", a, b).metrics[0]
+    assert (five.p, five.verdict) == (2 / 2**5, "none")
 
 
 def test_what_always_gains_the_same_has_a_narrow_interval_and_a_small_p(tmp_path: Path) -> None:
@@ -81,7 +100,7 @@ def test_what_always_gains_the_same_has_a_narrow_interval_and_a_small_p(tmp_path
     b = [item(str(n), n % 4 + 1.5) for n in range(20)]
     first, second = compared(tmp_path, a, b).metrics
     assert (first.low, first.difference, first.high) == (0.5, 0.5, 0.5)
-    assert first.p == pytest.approx(2 / 2001)  # no draw of 2,000 lies on the other side
+    assert first.p == pytest.approx(1 / 2001)  # of 2,000 ways to give signs none is so far apart
     assert first.verdict == "b"
     assert second.verdict == "a"  # more errors are not better
 

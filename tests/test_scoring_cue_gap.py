@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from server.scoring.analyses import choices, cue_gap
-from server.scoring.analyses.cue_gap import FEWEST, NO_GAP, NOT_PLAYED, TOO_FEW
+from server.scoring.analyses.cue_gap import HARM, NO_GAP, NOT_PLAYED, TOO_FEW
 from server.scoring.annotation import Annotation
 from server.scoring.score import Family, Measure
 from server.scoring.scored import Row, Scored
@@ -79,6 +79,15 @@ def test_of_what_is_better_low_the_share_is_the_same() -> None:
     assert found.recovered is not None and found.recovered.share == pytest.approx(0.75)
 
 
+@pytest.mark.parametrize("better", [True, False])
+def test_where_the_true_cue_makes_it_worse_perceiving_recovers_nothing(better: bool) -> None:
+    none, true = (4.0, 2.0) if better else (2.0, 4.0)
+    rows = three(10, none=none, perceived=3.0, true=true)
+    found = only(rows, measure("speech_rel", better=better))
+    assert (found.recovered, found.undefined) == (None, HARM)
+    assert found.gap.mean == (-2.0 if better else 2.0), "what it did is told"
+
+
 def test_without_a_gap_there_is_no_share_of_it() -> None:
     rows = three(10, none=2.0, perceived=2.5, true=2.0)
     for n in range(5):  # half of them better by as much as the others are worse
@@ -93,13 +102,16 @@ def test_without_a_gap_there_is_no_share_of_it() -> None:
 
 
 def test_few_scripts_tell_no_gap_however_many_variants_they_have() -> None:
-    rows = three(FEWEST, none=2.0, perceived=2.5, true=3.0)
+    rows = three(6, none=2.0, perceived=2.5, true=3.0)
     assert only(rows).recovered is not None
+    assert only(rows[:15]).undefined == NO_GAP, "five scripts are never sure"
+    assert only(rows[:12]).undefined == TOO_FEW
     fewer = [
         row(
             dict(each.values),
             n,
-            **each.annotation.model_dump() | {"group": f"script {n // 3 // 2}"},
+            **each.annotation.model_dump()
+            | {"benchmark": "echomind", "group": f"script {n // 3 // 2}"},
         )
         for n, each in enumerate(rows)
     ]

@@ -23,10 +23,11 @@ def row(
     stages: Mapping[str, float] | None = None,
     task: Any = None,
     session: int = 0,
+    **more: Any,
 ) -> Row:
     return Row(
         f"sess_{session:020x}", number, None, None, {}, dict(values or {}), {},
-        Annotation(task=task), None, None, dict(stages or {}), False,
+        Annotation(task=task, **more), None, None, dict(stages or {}), False,
     )  # fmt: skip
 
 
@@ -37,7 +38,7 @@ def scored(rows: list[Row], **more: Any) -> Scored:
 def test_each_task_has_its_own_figures_with_how_many_they_are_over() -> None:
     rows = [
         row(n, {"take_over": n % 2, "turn_latency_sec": n}, task="turn_taking", session=n)
-        for n in range(4)
+        for n in range(6)
     ]
     rows.append(row(9, {"take_over": 1.0, "stop_latency_sec": 0.5}, session=9))
     rows.append(row(10, {}, task="pause", session=10))
@@ -46,9 +47,9 @@ def test_each_task_has_its_own_figures_with_how_many_they_are_over() -> None:
     tasks = {task.task: task for task in found.v1}
     assert set(tasks) == {"pause", "turn_taking", "conversation"}
     taken, late = tasks["turn_taking"].figures
-    assert (taken.metric, taken.n, taken.mean) == ("take_over", 4, 0.5)
+    assert (taken.metric, taken.n, taken.mean) == ("take_over", 6, 0.5)
     assert taken.low is not None and taken.high is not None and taken.low < 0.5 < taken.high
-    assert late.mean == pytest.approx(1.5)
+    assert late.mean == pytest.approx(2.5)
     assert (tasks["pause"].figures[0].n, tasks["pause"].figures[0].unscored) == (0, 1)
     assert tasks["pause"].figures[0].mean is None
     assert tasks["conversation"].n == 1
@@ -90,8 +91,9 @@ def test_few_changes_have_no_statistics() -> None:
         return found.changes[0]
 
     assert change(1).t is None and change(1).low is None
-    assert change(5).t is not None and change(5).p is None
-    assert change(6).p is not None
+    assert change(4).t is not None and change(4).p is None and change(4).low is None
+    assert change(5).p == 2 / 2**5
+    assert change(6).p == 2 / 2**6
 
 
 def test_what_else_happened_around_an_item_is_no_conversation() -> None:
@@ -104,6 +106,37 @@ def test_what_else_happened_around_an_item_is_no_conversation() -> None:
     assert found is not None
     tasks = {task.task: task for task in found.v1}
     assert (tasks["conversation"].n, tasks["conversation"].figures[0].mean) == (1, 1)
+
+
+@pytest.mark.parametrize("task", ["mcq", "asr", "empathy_choice"])
+def test_questions_of_another_benchmark_are_no_conversation(task: str) -> None:
+    rows = [
+        row(0, {"take_over": 0.0}, task=task, session=1),
+        row(0, {"take_over": 1.0}, task="conversation", session=2),
+    ]
+    found = duplex.analyse(scored(rows))
+    assert found is not None
+    (plain,) = found.v1
+    assert (plain.task, plain.n, plain.figures[0].mean) == ("conversation", 1, 1)
+    assert duplex.analyse(scored(rows[:1])) is None
+
+
+def test_what_was_tried_for_comparison_is_in_no_table() -> None:
+    tried: list[dict[str, Any]] = [
+        {"condition": "noise 5 dB"},
+        {"cue_given": "true"},
+        {"cue_given": "none"},
+    ]
+    rows = [
+        row(0, {"take_over": 0.0}, task="turn_taking", session=n, **how)
+        for n, how in enumerate(tried)
+    ]
+    rows.append(
+        row(0, {"take_over": 1.0}, task="turn_taking", session=9, condition="clean",
+            cue_given="perceived")
+    )  # fmt: skip
+    found = duplex.analyse(scored(rows))
+    assert found is not None and (found.v1[0].n, found.v1[0].figures[0].mean) == (1, 1)
 
 
 @pytest.mark.parametrize(("delay", "points"), PUBLISHED.items())
@@ -141,6 +174,25 @@ def test_the_composite_weighs_answering_and_going_on_and_delay() -> None:
     assert found.final == pytest.approx(61.6667, abs=1e-3)
     assert found.missing == []
     assert (found.least_sec, found.baseline_sec, found.note) == (0.5, 2.0, "")
+
+
+def test_each_kind_of_overlap_counts_the_same_however_many_items_it_has() -> None:
+    delays = {"stop_latency_sec": 0.5, "response_latency_sec": 1.0, "first_response_sec": 1.5}
+    more = [
+        row(0, {"overlap_behaviour": 100, "first_response_sec": 4.5}, task="user_backchannel",
+            session=10 + n)
+        for n in range(7)
+    ]  # fmt: skip
+    noisy = row(
+        0, {"overlap_behaviour": 0}, task="user_interruption", session=30, condition="noise 5 dB"
+    )
+    told = row(0, {"overlap_behaviour": 0}, task="user_interruption", session=31, cue_given="true")
+    found = humdial.composite(scored([*overlapped(delays), *more, noisy, told]))
+    assert found is not None
+    assert found.resume == pytest.approx((100 + 100 + 0) / 3)  # pooled: 90
+    assert found.respond == 50  # what was tried for comparison is not in it
+    assert found.delays_sec["first_response_sec"] == pytest.approx((1.5 + 4.5) / 2)
+    assert found.n["resume"] == 10 and found.n["respond"] == 2
 
 
 def test_a_composite_without_one_of_its_parts_says_which_and_has_no_final() -> None:

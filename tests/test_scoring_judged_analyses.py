@@ -59,9 +59,10 @@ def test_the_score_counts_items_and_whole_groups() -> None:
     assert everything.score == pytest.approx(0.6)
     assert context.score == pytest.approx((3 + 1) / (4 + 2))
     assert tone.score == pytest.approx((2 + 0) / (3 + 1))
-    assert tone.low is None  # one group: nothing to draw from
-    assert context.low is not None and context.high is not None
-    assert context.low <= context.score <= context.high
+    assert tone.low is None and context.low is None  # too few groups to draw from
+    many = standings(*(item(f"g{n}", 100 * (n % 2)) for n in range(8)))["context"]
+    assert many.low is not None and many.high is not None
+    assert many.low < many.score < many.high
 
 
 def test_it_is_the_published_figure_of_the_published_counts() -> None:
@@ -84,6 +85,16 @@ def test_a_group_with_an_item_that_was_not_judged_counts_by_items_alone() -> Non
     everything = standings(item("g1", 100), item("g1", None), item("g2", 100))["all"]
     assert (everything.items, everything.groups, everything.incomplete) == (2, 1, 1)
     assert everything.score == 1.0
+
+
+def test_a_group_that_was_not_played_whole_is_never_fully_correct() -> None:
+    rows = [item("g1", 100, item=f"{n}", group_size=3) for n in range(2)]
+    everything = standings(*rows)["all"]
+    assert (everything.items, everything.groups, everything.incomplete) == (2, 0, 1)
+    again = item("g1", 100, item="1", group_size=3)
+    assert standings(*rows, again)["all"].groups == 0, "the same item twice is no third"
+    third = item("g1", 100, item="2", group_size=3)
+    assert standings(*rows, third)["all"].groups_correct == 1
 
 
 def test_items_without_a_group_make_none() -> None:
@@ -135,6 +146,21 @@ def test_a_judge_that_cannot_tell_is_told_as_such() -> None:
 
 def test_one_session_is_too_few() -> None:
     assert pairs(100).finding == "too few"
+
+
+def test_a_few_sessions_do_not_make_a_preference() -> None:
+    assert pairs(100, 100).finding == "too few"
+    assert pairs(*[100] * 5).finding == "cannot tell"  # 2 of 32 ways: p = 0.0625
+    assert pairs(*[100] * 6).finding == "prefers ours"
+
+
+def test_plays_of_one_script_are_one_voice_in_it() -> None:
+    rows = [
+        row(f"s{n}", {"prefers_ours_voice": 100.0}, benchmark="csv", item=str(n % 2))
+        for n in range(12)
+    ]
+    found = counterfactual.analyse(scored(*rows))
+    assert found is not None and found.pairs[0].finding == "too few"
 
 
 def test_voice_and_words_are_never_merged() -> None:

@@ -134,6 +134,15 @@ def test_what_may_not_be_scored_is_counted_by_reason(tmp_path: Path) -> None:
     assert len(planned(tmp_path, all_consented=True).planned) == 3
 
 
+def test_what_a_benchmark_played_is_nobodys_own_talk(tmp_path: Path) -> None:
+    made_session(tmp_path)
+    one = made_session(tmp_path)
+    changed(tmp_path, one, lambda told: told["client"].update(user_agent="attune-bench/echomind"))
+    found = planned(tmp_path)
+    assert len(found.planned) == 1 and found.left_out == {"played by a benchmark": 1}
+    assert planned(folder_of(tmp_path, one)).left_out == {"played by a benchmark": 1}
+
+
 def test_words_need_consent_to_words(tmp_path: Path) -> None:
     exchange = reading(tmp_path, made_session(tmp_path, consent="audio,research")).exchanges()[0]
     with pytest.raises(Unscored, match=NO_WORDS):

@@ -34,7 +34,7 @@ from server.scoring.report.markdown_blocks import escaped
 from server.scoring.report.material import RANKING, SHOWN, read
 from server.scoring.report.published import tables
 from server.scoring.report.reading import BrokenScores, pieces
-from server.scoring.report.sections import attributes, cue_gap, robustness
+from server.scoring.report.sections import attributes, beside, cue_gap, robustness
 from server.scoring.results import Results, ToldExchange
 from tests.scoring_example import results, saved, talk
 from tests.scoring_example_rows import rows
@@ -49,7 +49,7 @@ HOSTILE = (
 FIXED = (
     "session_id id made started name metric by source target strand setting about dimension of "
     "cue_given variant task speech user_item reply_item prompt level finding benchmark family kind "
-    "judge"
+    "judge condition"
 )
 ELEMENTS = (
     "html head meta title style body header main footer section nav ol ul li a h1 h2 h3 p dl dt dd "
@@ -110,7 +110,7 @@ def poisoned(value: Any, key: str = "") -> Any:
 def poison() -> dict[str, Any]:
     told = example().model_dump(mode="json")
     told["analyses"] = {**told["analyses"]}
-    for name in ("exchanges", "broken", "left_out", "judges", "sessions"):
+    for name in ("exchanges", "broken", "left_out", "judges", "sessions", "benchmarks"):
         told[name] = poisoned(told[name])
     told["left_out"] = {HOSTILE: 3}
     told["software"] = HOSTILE
@@ -248,8 +248,21 @@ def test_figures_beside_published_ones_are_of_clean_speech_only(tmp_path: Path) 
         return told(number, value, annotation=truth)
 
     exchanges = [item(0, 2.0, None), item(1, 4.0, "clean"), item(2, 1.0, "noise 5 dB")]
-    tally = material(tmp_path, whole(exchanges)).tallies["echomind", "none"]["speech_rel"]
-    assert (tally.mean, tally.n) == (3.0, 2)
+    [tally] = material(tmp_path, whole(exchanges)).tallies.values()
+    assert (tally["speech_rel"].mean, tally["speech_rel"].n) == (3.0, 2)
+
+
+def test_the_worst_and_the_best_are_of_what_people_get(tmp_path: Path) -> None:
+    def item(number: int, given: str, condition: str) -> dict[str, Any]:
+        truth = {"benchmark": "echomind", "cue_given": given, "condition": condition}
+        return told(number, float(number), annotation=truth)
+
+    tried = [item(0, "none", "clean"), item(1, "perceived", "noise 5 dB"), item(9, "true", "clean")]
+    usual = [item(n, "perceived", "clean") for n in (4, 5)]
+    found = material(tmp_path, whole([*tried, *usual])).ranked
+    assert (numbers(found.worst), numbers(found.best)) == ([4], [5])
+    found = material(tmp_path, whole(tried)).ranked
+    assert (numbers(found.worst), numbers(found.best)) == ([0, 1], [9])
 
 
 # ---- figures
@@ -578,6 +591,10 @@ def test_published_tables_are_whole_and_hold_the_best_values_that_were_published
     assert best("echomind", "C3") == ("Step-Audio", 4.43)
     assert best("echomind", "C4") == ("GPT-4o-Audio", 3.42)
     assert best("echat", "Event") == ("OSUM-EChat (people)", 88.0)
+    assert found["echat"].rows["OSUM-EChat without both"] == (51.6, 40.3, 39.1, 10.4, 54.2)
+    assert best("humdial", "RESPOND") == ("Easy-Turn + OSUM-EChat", 80.2)
+    assert best("humdial", "Delay") == ("First baseline", 1.841)
+    assert best("voicebench", "Overall") == ("GPT-4o-Audio", 86.42)
     assert best("empathyeval", "Score")[1] == 0.814
     assert best("fullduplex", "Interr. rating") == ("PersonaPlex", 4.21)
     assert best("fullduplex", "Interr. latency") == ("Moshi", 0.257)
@@ -594,7 +611,7 @@ def test_no_metric_of_ours_stands_in_a_column_it_must_not() -> None:
 
 def test_every_metric_the_report_asks_for_is_one_that_is_measured() -> None:
     known = {each.name for given in catalogue.every().values() for each in given}
-    beside = {
+    asked = {
         name
         for table in tables()
         for column in table.columns
@@ -602,7 +619,7 @@ def test_every_metric_the_report_asks_for_is_one_that_is_measured() -> None:
         if name is not None and not name.startswith("analysis:")
     }
     chosen = {*attributes.CHOSEN, *attributes.LINGUISTIC, *attributes.VOCAL}
-    assert beside | chosen | {*RANKING, *cue_gap.MAIN, *robustness.DRAWN} <= known
+    assert asked | chosen | {*RANKING, *cue_gap.MAIN, *robustness.DRAWN} <= known
 
 
 def test_a_packaged_encoders_figure_never_stands_in_the_references_column() -> None:
@@ -612,18 +629,19 @@ def test_a_packaged_encoders_figure_never_stands_in_the_references_column() -> N
     assert table is not None
     heads = [words(each) for each in re.findall(r"(?s)<th scope=\"col\".*?</th>", table[0])]
     ours = re.findall(r'(?s)<tr class="ours">.*?</tr>', table[0])
-    assert len(ours) == 3  # with the true cue, with none, with ours
+    assert len(ours) == 6  # the true cue, none, ours: each for people's and synthetic speech
     for row in ours:
         cells = [words(each) for each in re.findall(r"(?s)<t[hd].*?</t[hd]>", row)]
         told = dict(zip(heads, cells, strict=True))
         for title in ("SemSim ↑", "DNMOS ↑ ‡", "BERTScore ↑ ‡", "METEOR ↑"):
             assert told[title] == "–"
-    perceived = next(row for row in ours if "cue perceived" in row)
+    perceived = next(row for row in ours if "cue perceived, basic prompt, synthetic" in row)
     values = [
         row.values["speech_rel"]
         for row in rows(SCRIPTS)
         if row.annotation.cue_given == "perceived"
         and row.annotation.condition == "clean"
+        and row.annotation.speech == "synthetic"
         and "speech_rel" in row.values
     ]
     assert words(perceived).endswith(f"{np.mean(values):.2f}")
@@ -633,7 +651,145 @@ def test_empathy_evals_score_stands_beside_the_leaderboard() -> None:
     part = words(section(shown(), "beside"))
     score = example().analyses["empathy_eval"]["standings"][0]["score"]
     assert f"Attune, as it is {score:.3f}" in part
-    assert "The challenge's winner 0.814 0.786 0.920" in part
+    assert "The challenge's winner 0.814 457 137 0.786 343 113 0.920 114 24" in part
+    assert "Qwen2.5-Omni-7B 0.389 249 35 – – – – 60 –" in part
+
+
+def beside_told(
+    tmp_path: Path, name: str, exchanges: list[dict[str, Any]], **head: Any
+) -> dict[str, dict[str, str]]:
+    """Our rows beside a table, by name: cells by title of their column."""
+    scores = material(tmp_path, {**whole(exchanges), **head})
+    published = next(each for each in tables() if each.name == name)
+    titles = [column.title for column in published.columns]
+    return {
+        row.cells[0].text: {
+            title: cell.text
+            for title, cell in zip(titles, row.cells[1:], strict=True)
+            if cell.text != "–"
+        }
+        for row in beside._ours(published, scores)
+    }
+
+
+def item(values: dict[str, float], **truth: str) -> dict[str, Any]:
+    scores = {name: {"value": value} for name, value in values.items()}
+    given = {"user_item": "u", "reply_item": "r", "annotation": truth, "scores": scores}
+    return {"session_id": "sess_" + "0" * 20, "number": 0, **given}
+
+
+def test_a_column_is_over_its_own_tasks_and_a_row_over_one_speech_and_prompt(
+    tmp_path: Path,
+) -> None:
+    how = {"benchmark": "echomind", "cue_given": "perceived", "speech": "synthetic"}
+    talked = {**how, "task": "conversation", "prompt": "basic"}
+    exchanges = [
+        item({"wer_raw": 4.0}, **how, task="asr"),
+        item({"wer_raw": 90.0, "choice_reasoning": 100.0}, **how, task="mcq"),
+        item({"wer_raw": 30.0, "speech_rel": 3.0}, **talked),
+        item({"wer_raw": 40.0, "speech_rel": 5.0}, **{**talked, "prompt": "enhanced"}),
+        item({"wer_raw": 50.0, "speech_rel": 1.0}, **{**talked, "speech": "human"}),
+    ]
+    assert beside_told(tmp_path, "echomind", exchanges) == {
+        "Attune, cue perceived, basic prompt, synthetic speech": {
+            "WER": "4.00", "Reas. ACC": "100.00", "C4": "3.00"},
+        "Attune, cue perceived, enhanced prompt, synthetic speech": {
+            "WER": "4.00", "Reas. ACC": "100.00", "C4": "5.00"},
+        "Attune, cue perceived, basic prompt, people's speech": {"WER": "50.00 §", "C4": "1.00"},
+    }  # fmt: skip
+
+
+def test_figures_of_full_duplex_bench_are_of_its_first_version_by_speech(tmp_path: Path) -> None:
+    how = {"benchmark": "fullduplex", "cue_given": "perceived"}
+    exchanges = [
+        item({"pause_take_over": 1.0}, **how, task="pause", speech="synthetic"),
+        item({"pause_take_over": 0.0}, **how, task="pause", speech="human"),
+        item({"interruption_rating": 5.0}, **how, task="interruption", speech="synthetic"),
+        item({"interruption_rating": 1.0}, **how, task="user_interruption"),
+        item({"take_over": 0.0}, **how, task="user_backchannel"),
+    ]
+    assert beside_told(tmp_path, "fullduplex", exchanges) == {
+        "Attune, cue perceived": {
+            "Pause TOR, synthetic": "1.000", "Pause TOR, Candor": "0.000",
+            "Interr. rating": "5.000",
+        }
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("folder", "told"),
+    [("/nets/models--Qwen--Qwen3-Embedding-0.6B/snapshots/1", "98.00"), ("/nets/other", "98.00 ‡")],
+)
+def test_another_encoder_than_theirs_is_marked(tmp_path: Path, folder: str, told: str) -> None:
+    run = {
+        "command": [], "python": "", "packages": {}, "machine": "", "instruments": {},
+        "settings": {"encoders": {"semsim": folder}},
+    }  # fmt: skip
+    asr = item({"semsim": 98.0}, benchmark="echomind", task="asr")
+    [row] = beside_told(tmp_path, "echomind", [asr], run=run).values()
+    assert row == {"SemSim": told}
+
+
+def test_humdials_composite_stands_beside_its_published_rows(tmp_path: Path) -> None:
+    analyses = {"duplex": {"humdial": {"respond": 70.0, "resume": 40.0, "delay_sec": 1.5}}}
+    talk = item({"overlap_behaviour": 100.0}, benchmark="fullduplex", task="user_interruption")
+    ablated = item({}, benchmark="fullduplex", task="user_interruption", cue_given="none")
+    found = beside_told(tmp_path, "humdial", [talk], analyses=analyses)
+    assert found == {"Attune, as it is": {"RESPOND": "70.0", "RESUME": "40.0", "Delay": "1.500"}}
+    assert beside_told(tmp_path, "humdial", [ablated], analyses=analyses) == {}
+
+
+def test_silence_is_told_beside_what_is_judged(tmp_path: Path) -> None:
+    truth = {"benchmark": "echomind", "task": "conversation"}
+    silent = {**item({"bleu4": 0.0}, **truth), "reply_item": None}
+    exchanges = [item({"speech_rel": 5.0, "bleu4": 4.0}, **truth), silent]
+    [name] = beside_told(tmp_path, "echomind", exchanges)
+    assert name == "Attune, as it is; 50\N{NARROW NO-BREAK SPACE}% got no reply"
+    over = {"exchanges": 2, "data": ["echomind"], "asked": 2, "unanswered": 1}
+    shown = page.page(material(tmp_path, {**whole(exchanges), "headline": over}))
+    assert "1 exchange of 2 got no reply" in words(section(shown, "headline"))
+
+
+def test_the_headline_says_what_it_is_over() -> None:
+    over = example().headline
+    part = words(section(shown(), "headline"))
+    assert (
+        f"Means over {over.exchanges} exchanges of echomind, empathyeval, fullduplex "
+        f"(cue as perceived, clean), with 95 % bootstrap intervals; {over.clusters} scripts are "
+        "drawn, each with all its plays. Fewer than 5 have no interval. Not among them, but in "
+        "tables of their own: cue none (8), cue true (8), noise 10 dB (4), speed 1.2 (2)."
+    ) in part
+    assert "They pool variant: alternative, neutral, target." in part
+
+
+def test_peoples_own_talk_is_told_apart_from_a_benchmarks_items(tmp_path: Path) -> None:
+    group = {"metric": "speech_rel", "mean": 4.75, "n": 3}
+    told = {
+        **whole([]), "headline": {"data": ["echomind"], "exchanges": 9},
+        "breakdowns": [{"by": "benchmark", "groups": [{**group, "value": "own talk"},
+                                                      {**group, "value": "echomind"}]}],
+    }  # fmt: skip
+    part = section(page.page(material(tmp_path, told)), "headline")
+    assert "Cue ↑ 4.75" in words(part.split("People&#x27;s own talk, apart")[1])
+
+
+def test_a_data_sets_licence_and_its_failed_items_are_told() -> None:
+    opening = words(section(shown(), "run"))
+    made = len(rows(SCRIPTS))
+    assert f"{made} of {made + 2} plays, 2 failed; from https://data.example.org" in opening
+    assert "licence: CC BY-NC-SA 4.0" in opening and "2 items of data sets failed" in opening
+    part = words(section(shown(), "unscored"))
+    assert "Items of EchoMind that failed" in part
+    assert "the server did not answer in time 2" in part
+    assert "case 902: the server did not answer in time" in part
+
+
+def test_replies_that_are_poor_by_construction_are_told_as_such(tmp_path: Path) -> None:
+    flow = {**example().analyses["flow"], "by_proxy": 12}
+    analyses = {**example().analyses, "flow": flow}
+    shown = page.page(material(tmp_path, example().model_copy(update={"analyses": analyses})))
+    told = words(section(shown, "flow"))
+    assert "Of 12 no judge was asked: among those, a quarter of the run is poor by cons" in told
 
 
 # ---- sound

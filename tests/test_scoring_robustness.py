@@ -74,7 +74,21 @@ def test_every_condition_has_its_mean_and_its_difference_on_the_same_items() -> 
     assert worst.over_clean is not None
     assert (worst.over_clean.mean, worst.over_clean.n) == (27.0, 2)
     assert worse.over_clean is not None
-    assert (worse.over_clean.mean, worse.over_clean.low, worse.over_clean.high) == (10, 10, 10)
+    assert (worse.over_clean.mean, worse.over_clean.n) == (10, 3)
+    assert (worse.over_clean.low, worse.over_clean.p) == (None, None), "three items tell nothing"
+
+
+def test_what_a_condition_always_does_to_many_items_is_surely_so() -> None:
+    rows = [
+        row(str(n), {"wer": n + 10.0 * noisy}, condition="noise 5 dB" if noisy else "clean")
+        for n in range(6)
+        for noisy in (False, True)
+    ]
+    found = analyse(scored(*rows))
+    assert found is not None
+    over = only(found.conditions).conditions[0].over_clean
+    assert over is not None
+    assert (over.mean, over.low, over.high, over.p) == (10, 10, 10, 2 / 2**6)
 
 
 def test_repeated_plays_of_an_item_count_as_one() -> None:

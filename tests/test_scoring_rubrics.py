@@ -538,14 +538,11 @@ def talked_over(
     ],
 )
 def test_the_right_behaviour_depends_on_who_talks(task: str, behaviour: str, value: float) -> None:
-    def both(body: dict[str, Any], _: int) -> Says:
-        rated = '"rating"' in body["messages"][0]["content"]
-        return grades(rating=5) if rated else grades(behaviour=behaviour, explanation="So.")
-
-    with judging(both) as server:
+    with judging(grades(behaviour=behaviour, explanation="So.")) as server:
         scores = relevance.build(server.settings()).measure(talked_over(task))
     assert scores["overlap_behaviour"].value == value
     assert scores["overlap_behaviour"].why.startswith(f"{behaviour}; right would be ")
+    assert scores["interruption_rating"].unscored == "nobody interrupted", "rated in 1.0 alone"
     told = material(server)
     assert told["was_being_said"] == "Once upon a time"
     assert told["was_cut_short"] is True

@@ -14,19 +14,21 @@ import pyarrow.parquet as pq
 import pytest
 from pydantic import BaseModel
 
-from server.arena.archive import VOTES
+from server.arena.ballots import VOTES
 from server.consent import Consent
 from server.report_digest import opened
 from server.reports import SCORES_FILE, ScoresFile
 from server.scoring import instruments, statistics
 from server.scoring.analyses import every
 from server.scoring.annotation import Annotation
+from server.scoring.arms import arms
+from server.scoring.attributes import ANNOTATED
 from server.scoring.errors import ScoringError
 from server.scoring.provenance import without_secrets
 from server.scoring.results import Results
 from server.scoring.running import score
 from server.scoring.score import Measure, Score
-from server.scoring.scored import Row, Scored, Vote
+from server.scoring.scored import Row, Scored
 from server.scoring.selection import selection
 from server.scoring.settings import JudgeSettings, Settings
 from server.scoring.summary import breakdowns, metrics
@@ -447,10 +449,7 @@ def test_analyses_see_rows_ratings_votes_and_usage(
     given = seen[0]
     assert [row.values["letters"] for row in given.rows] == [6, 8]
     assert given.ratings == [(session_id, rating)]
-    assert given.votes == [
-        Vote("One", "Two", "One"), Vote("One", "Two", "Two"), Vote("One", "Two", None),
-        Vote("One", "Two", None),
-    ]  # fmt: skip
+    assert [ballot.vote for ballot in given.votes] == ["a", "b", "tie", "bad"]
     [usage] = given.usage
     assert (usage.calls, usage.tokens_in, usage.cost) == (2, 20, None)
     scored(runs, out=tmp_path / "out")
@@ -460,11 +459,24 @@ def test_analyses_see_rows_ratings_votes_and_usage(
 # -- figures
 
 
-def _row(session: int, number: int, **told: Any) -> Row:
+UNKNOWN = Annotation()
+
+
+def _row(session: int, number: int, truth: Annotation = UNKNOWN, **told: Any) -> Row:
     values = {name: value for name, value in told.pop("values").items() if value is not None}
+    items = told.pop("user_item", None), told.pop("reply_item", None)
+    known = truth.model_dump(include={*ANNOTATED}, exclude_none=True)
     return Row(
-        f"sess_{session:020x}", number, None, None, told, values, {}, Annotation(), None, None, {},
+        f"sess_{session:020x}", number, *items, told | known, values, {}, truth, None, None, {},
         False,
+    )  # fmt: skip
+
+
+def _played(number: int, value: float, **truth: Any) -> Row:
+    """One play of an item, in a session of its own, as a benchmark does."""
+    return _row(
+        number, 0, Annotation(**{"benchmark": "echomind", "item": "1", **truth}),
+        values={"a": value},
     )  # fmt: skip
 
 
@@ -476,7 +488,7 @@ def test_a_mean_has_the_interval_of_its_sessions() -> None:
     random = np.random.default_rng(3)
     rows = [
         _row(session, number, values={"a": float(random.normal()),
-                                      "b": None if session % 3 else float(number)})
+                                      "b": None if session % 2 else float(number)})
         for session in range(12) for number in range(session % 4 + 1)
     ]  # fmt: skip
     told = metrics(rows, {"a": A, "b": B}, {}, draws=500, seed=5)
@@ -495,19 +507,114 @@ def test_a_mean_has_the_interval_of_its_sessions() -> None:
 
 def test_exchanges_of_one_session_do_not_count_as_many() -> None:
     alone = [_row(n, 0, values={"a": float(n % 2)}) for n in range(40)]
-    together = [_row(n % 2, n, values={"a": float(n % 2)}) for n in range(40)]
+    together = [_row(n % 8, n, values={"a": float(n % 2)}) for n in range(40)]
     [first] = metrics(alone, {"a": A}, {}, draws=500, seed=5)
     [second] = metrics(together, {"a": A}, {}, draws=500, seed=5)
     assert first.mean == second.mean == 0.5
     assert first.low is not None and first.low > 0.3
-    assert (second.low, second.high) == (0.0, 1.0)
+    assert second.low is not None and second.low < 0.2
 
 
-def test_one_session_has_no_interval() -> None:
-    [told] = metrics(
-        [_row(0, n, values={"a": n}) for n in range(3)], {"a": A}, {}, draws=100, seed=5
-    )
-    assert (told.mean, told.low, told.high) == (1.0, None, None)
+def test_a_headline_is_over_what_people_get_and_never_over_what_was_tried() -> None:
+    rows = [
+        _played(1, 3.0, cue_given="perceived", condition="clean"),
+        _played(2, 5.0, cue_given="true", condition="clean"),
+        _played(3, 1.0, cue_given="none", condition="clean"),
+        _played(4, 2.0, cue_given="perceived", condition="noise 10 dB"),
+        _row(5, 0, values={"a": 9.0}),  # somebody's own talk
+    ]
+    [told] = metrics(rows, {"a": A}, {}, draws=100, seed=5)
+    assert (told.mean, told.n, told.unscored) == (3.0, 1, 0)
+    over = arms(rows).told(rows)
+    assert (over.data, over.cue, over.condition, over.exchanges, over.clusters, over.drawn) == (
+        ["echomind"], "perceived", "clean", 1, 1, "scripts",
+    )  # fmt: skip
+    assert over.aside == {"cue true": 1, "cue none": 1, "noise 10 dB": 1, "own talk": 1}
+    apart = {
+        each.by: {group.value: group.mean for group in each.groups}
+        for each in breakdowns(rows, {"a": A}, draws=100, seed=5)
+    }
+    assert apart == {
+        "benchmark": {"echomind": 3.0, "own talk": 9.0},
+        "cue_given": {"none": 1.0, "perceived": 3.0, "true": 5.0},
+        "condition": {"clean": 3.0, "noise 10 dB": 2.0},
+    }
+
+
+def test_a_breakdown_by_cue_is_over_the_headlines_exchanges_alone() -> None:
+    rows = [
+        _played(1, 3.0, cue="sad", cue_given="perceived"),
+        _played(2, 5.0, cue="sad", cue_given="true"),
+        _played(3, 1.0, cue="happy", cue_given="perceived"),
+        _played(4, 5.0, cue="happy", cue_given="perceived", condition="codec"),
+    ]
+    told = breakdowns(rows, {"a": A}, draws=100, seed=5)
+    cues = next(each for each in told if each.by == "cue")
+    assert [(group.value, group.mean) for group in cues.groups] == [("happy", 1.0), ("sad", 3.0)]
+
+
+def test_a_run_with_another_arm_alone_has_a_headline_that_says_so() -> None:
+    rows = [
+        _played(1, 5.0, cue_given="true", condition="noise 10 dB"),
+        _played(2, 4.0, cue_given="true", condition="noise 10 dB"),
+    ]
+    [told] = metrics(rows, {"a": A}, {}, draws=100, seed=5)
+    over = arms(rows).told(rows)
+    assert (told.mean, over.cue, over.condition, over.aside) == (4.5, "true", "noise 10 dB", {})
+
+
+def test_plays_of_one_script_do_not_count_as_many() -> None:
+    """Ten scripts in nine sessions each: as unsure as ten."""
+    plays = [_played(n, float(n % 10), item=f"{n}", group=f"script {n % 10}") for n in range(90)]
+    once = [_row(n, 0, values={"a": float(n)}) for n in range(10)]
+    [many] = metrics(plays, {"a": A}, {}, draws=500, seed=5)
+    [few] = metrics(once, {"a": A}, {}, draws=500, seed=5)
+    assert (many.mean, many.low, many.high) == pytest.approx((few.mean, few.low, few.high))
+    assert arms(plays).told(plays).clusters == 10
+
+
+def test_a_headline_says_what_it_pools_and_how_many_got_no_reply() -> None:
+    rows = [
+        _row(n, 0, Annotation(benchmark="echomind", item=f"{n}", task=task, prompt=prompt),
+             user_item="u", reply_item=reply, values={"a": 1.0})
+        for n, (task, prompt, reply) in enumerate(
+            (("conversation", "zero", "r"), ("conversation", "basic", None), ("asr", None, None),
+             ("pause", None, None), ("mcq", None, "r"))
+        )
+    ]  # fmt: skip
+    over = arms(rows).told(rows)
+    assert (over.asked, over.unanswered) == (3, 1)
+    assert over.pooled == {
+        "task": ["asr", "conversation", "mcq", "pause"], "prompt": ["basic", "zero"],
+    }  # fmt: skip
+
+
+def test_what_a_benchmark_says_of_itself_is_told(tmp_path: Path) -> None:
+    result = tmp_path / "result"
+    session_id = made_session(result / "runs", turns=[HELLO])
+    line = {"session_id": session_id, "annotation": {"benchmark": "csv", "item": "1"}}
+    (result / "items.jsonl").write_text(json.dumps(line) + "\n")
+    about = {
+        "schema_version": 1, "name": "csv", "title": "A table", "licence": "CC0", "source": "here",
+        "url": "ws://me:secret@host", "wanted": 3, "played": 1, "failed": 2,
+        "problems": {"no answer": 2}, "failures": [{"item": "2", "problem": "no answer"}],
+    }  # fmt: skip
+    (result / "bench.json").write_text(json.dumps(about))
+    [told] = scored(result, out=tmp_path / "out").benchmarks
+    assert (told.title, told.licence, told.source) == ("A table", "CC0", "here")
+    assert (told.wanted, told.played, told.failed, told.problems) == (3, 1, 2, {"no answer": 2})
+    assert [(each.item, each.problem) for each in told.failures] == [("2", "no answer")]
+    assert "secret" not in (tmp_path / "out" / SCORES_FILE).read_text()
+    (result / "bench.json").write_text("{")
+    assert scored(result, out=tmp_path / "out").benchmarks == []
+
+
+@pytest.mark.parametrize(("sessions", "is_told"), [(1, False), (2, False), (4, False), (5, True)])
+def test_few_sessions_have_no_interval(sessions: int, is_told: bool) -> None:
+    rows = [_row(n % sessions, n, values={"a": n}) for n in range(20)]
+    [told] = metrics(rows, {"a": A}, {}, draws=100, seed=5)
+    assert told.mean == 9.5
+    assert (told.low is not None, told.high is not None) == (is_told, is_told)
 
 
 def test_nothing_at_all_has_no_figures() -> None:

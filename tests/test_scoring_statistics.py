@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from server.scoring import drawing
-from server.scoring.drawing import AT_ONCE
+from server.scoring import chance, drawing
+from server.scoring.chance import by_sides, by_signs
+from server.scoring.drawing import AT_ONCE, FEWEST
 from server.scoring.statistics import (
     Level,
     alpha,
@@ -19,7 +20,6 @@ from server.scoring.statistics import (
     mean_interval,
     paired,
     spearman,
-    two_sided,
     unpaired,
 )
 
@@ -71,25 +71,38 @@ def test_one_value_has_no_interval_and_none_has_no_mean() -> None:
 
 
 def test_values_that_never_differ_have_an_interval_of_no_width() -> None:
-    assert interval([3.0, 3.0, 3.0]) == (3.0, 3.0)
+    assert interval([3.0] * FEWEST) == (3.0, 3.0)
+
+
+def test_few_clusters_have_no_interval_since_it_would_be_little_more_than_they_are() -> None:
+    """Of two sessions it would be their two means; of five, 1 draw in 3,125 is one alone."""
+    assert FEWEST == 5
+    values, sessions = [0.0, 100.0, 0.0, 50.0] * 10, ["a", "b", "c", "d"] * 10
+    assert interval(values, sessions) is None
+    assert interval([*values, 0.0], [*sessions, "e"]) is not None
+    few = mean_interval(values, sessions)
+    assert (few.mean, few.low, few.high, few.n) == (37.5, None, None, 40)
+    assert spearman([1, 2, 3, 4], [1, 2, 4, 3]).low is None
+    assert alpha([{"a": n, "b": n} for n in range(4)]).low is None
 
 
 def test_clusters_are_drawn_whole() -> None:
-    """Two sessions of ten equal exchanges each know no more than two values do."""
-    values, sessions = [0.0] * 10 + [100.0] * 10, ["a"] * 10 + ["b"] * 10
-    assert interval(values, sessions) == (0.0, 100.0)
+    """Six sessions of ten equal exchanges each know no more than six values do."""
+    values = [100.0 * (n // 10 % 2) for n in range(60)]
+    sessions = [n // 10 for n in range(60)]
+    assert interval(values, sessions) == interval(values[::10])
     alone = interval(values)
-    assert alone is not None and 20 < alone.low < 35 and 65 < alone.high < 80
+    assert alone is not None and 35 < alone.low < 40 and 60 < alone.high < 65
 
 
 def test_a_cluster_counts_by_its_size() -> None:
-    """Drawn means of sessions of 1 and 3 values are 0, 100 or 3 * 100 / 4, never 50."""
-    means = {
-        round(float(value), 6)
-        for seed in range(5)
-        for value in interval([0.0, 100.0, 100.0, 100.0], ["a", "b", "b", "b"], 100, seed) or ()
-    }
-    assert means <= {0.0, 75.0, 100.0} and means
+    """Four sessions of a 0 each, one of a hundred 100s: a draw with it has a mean of 96 or more.
+
+    If sessions counted the same, it would be 20 a time.
+    """
+    values, sessions = [0.0] * 4 + [100.0] * 100, [*"abcd"] + ["e"] * 100
+    found = interval(values, sessions)
+    assert found is not None and found.low == 0 and found.high > 99
 
 
 def test_all_in_one_cluster_has_no_interval() -> None:
@@ -141,12 +154,15 @@ def test_a_paired_difference_is_what_the_second_is_more() -> None:
     ).confidence_interval
     assert found.mean == pytest.approx((after - before).mean())
     assert (found.low, found.high) == pytest.approx((known.low, known.high), abs=0.01)
-    assert found.p == pytest.approx(2 / 4001)  # none of the draws is on the other side
+    assert found.p == pytest.approx(1 / 4001)  # no other signs are as far apart
 
 
 def test_pairs_that_are_alike_differ_by_chance_alone() -> None:
-    found = paired([1.0, 2.0, 3.0], [1.0, 2.0, 3.0])
+    alike = [1.0, 2.0, 3.0, 4.0, 5.0]
+    found = paired(alike, alike)
     assert (found.mean, found.low, found.high, found.p) == (0.0, 0.0, 0.0, 1.0)
+    apart = unpaired(alike, alike)
+    assert (apart.mean, apart.p) == (0.0, 1.0)
 
 
 def test_p_is_near_that_of_a_t_test_where_its_assumptions_hold() -> None:
@@ -155,8 +171,64 @@ def test_p_is_near_that_of_a_t_test_where_its_assumptions_hold() -> None:
     assert found.p == pytest.approx(stats.ttest_1samp(apart, 0).pvalue, abs=0.01)
 
 
-def test_p_counts_the_draws_on_the_rarer_side_twice() -> None:
-    assert two_sided(np.array([1.0] * 98 + [-1.0])) == pytest.approx(2 * 2 / 100)
+@pytest.mark.parametrize("count", [5, 6, 8])
+def test_p_of_pairs_is_scipys_permutation_test(count: int) -> None:
+    apart = np.random.default_rng(count).normal(0.8, 1, size=count)
+    known = stats.permutation_test((apart,), np.mean, permutation_type="samples", vectorized=False)
+    assert paired(np.zeros(count), apart).p == pytest.approx(known.pvalue)
+
+
+def test_p_of_two_samples_is_near_scipys_permutation_test() -> None:
+    random = np.random.default_rng(4)
+    first, second = random.normal(size=6), random.normal(1, size=7)
+    known = stats.permutation_test(
+        (first, second), lambda a, b: np.mean(b) - np.mean(a), vectorized=False
+    )  # all 1,716 ways
+    assert unpaired(first, second, draws=20_000).p == pytest.approx(known.pvalue, abs=0.01)
+
+
+def test_few_pairs_are_never_sure_however_far_apart() -> None:
+    """Signs of n pairs can be given in 2 ** n ways, and 2 of them are as extreme as it gets."""
+    assert paired([0.0, 0.0], [0.1, 0.3]).p is None
+    assert paired([0.0] * 4, [9.0] * 4).p is None
+    assert paired([0.0] * 5, [9.0] * 5).p == 2 / 2**5
+    assert paired([0.0] * 6, [9.0, 8.0, 7.0, 6.0, 5.0, 4.0]).p == 2 / 2**6
+    assert unpaired([0.0] * 4, [9.0] * 50).p is None
+
+
+def test_p_is_of_clusters_and_not_of_their_values() -> None:
+    """Six sessions of twenty pairs, all but one of them better: 2 * (1 + 6) / 64 by hand."""
+    sessions = [n // 20 for n in range(120)]
+    apart = [-1.0 if session == 0 else 1.0 for session in sessions]
+    assert paired([0.0] * 120, apart, sessions).p == pytest.approx(14 / 64)
+    first, second = [0.0] * 120, [1.0 * (session > 0) for session in sessions]
+    alone = unpaired(first, second, sessions, sessions)
+    assert alone.p is not None and 0.005 < alone.p < 0.03  # 12 of C(12, 6) = 924 ways
+
+
+def test_all_signs_and_chance_agree_whatever_the_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    sums = np.random.default_rng(9).normal(0.5, 1, size=12)
+    known = by_signs(sums, 2**12, 1)
+    monkeypatch.setattr(chance, "AT_ONCE", 500)
+    assert by_signs(sums, 2**12, 1) == known
+    assert by_signs(sums, 4000, 1) == pytest.approx(known, abs=0.02)
+    sides = (sums[:6], np.ones(6)), (sums[6:] + 1, np.ones(6))
+    few = by_sides(*sides, 4000, 1)
+    monkeypatch.setattr(chance, "AT_ONCE", 1 << 20)
+    assert few == pytest.approx(by_sides(*sides, 4000, 2), abs=0.03)
+
+
+@pytest.mark.parametrize("count", [5, 6, 8, 12])
+def test_where_nothing_differs_one_finding_in_twenty_is_made_at_most(count: int) -> None:
+    random = np.random.default_rng(count)
+    rare = [by_signs(random.normal(size=count), 500, 7) < 0.05 for _ in range(400)]
+    ones = np.ones(count)
+    apart = [
+        by_sides((random.normal(size=count), ones), (random.normal(size=count), ones), 200, 7)
+        < 0.05
+        for _ in range(400)
+    ]
+    assert np.mean(rare) < 0.08 and np.mean(apart) < 0.08  # 0.05, and what 400 tries vary by
 
 
 def test_one_pair_has_a_difference_and_nothing_to_say_how_sure() -> None:
@@ -220,13 +292,17 @@ def test_what_never_changes_goes_with_nothing() -> None:
 
 
 def test_rho_of_clusters_is_no_surer_than_there_are_clusters() -> None:
-    """One session in which both rise together, one in which one falls: anything is possible."""
+    """Three sessions in which both rise together, three in which one falls: nearly all is possible.
+
+    One draw in 64 has none of either kind, so that the ends are those of one among six.
+    """
     rising = np.arange(20.0)
-    x, y = np.r_[rising, rising], np.r_[rising, -rising]
-    sessions = spearman(x, y, clusters=["a"] * 20 + ["b"] * 20)
-    assert (sessions.low, sessions.high) == pytest.approx((-1, 1))
+    x, y = np.tile(rising, 6), np.r_[np.tile(rising, 3), np.tile(-rising, 3)]
+    sessions = spearman(x, y, clusters=[n // 20 for n in range(120)])
+    assert sessions.low is not None and sessions.high is not None
+    assert sessions.low < -0.5 and sessions.high > 0.5
     alone = spearman(x, y)
-    assert alone.low is not None and alone.low > -0.9
+    assert alone.low is not None and alone.low > -0.5
 
 
 # -- agreement

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from models.audio import encode_pcm16
 from models.types import Samples
-from server.arena.ballots import Ballot
+from server.arena.ballots import VOTES, Ballot
 from server.arena.keepsakes import Keepsake
 from server.consent import Consent
 from server.private_log import where
@@ -29,7 +29,7 @@ from server.sessions.stored import UnknownSession
 
 log = logging.getLogger(__name__)
 
-FOLDER, VOTES = "arena", "arena/votes"
+FOLDER = "arena"
 FRESH_SEC = 5.0  # so long nobody looks whether other processes have new votes
 
 

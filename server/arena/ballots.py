@@ -7,9 +7,10 @@ from typing import Annotated, Literal
 
 from pydantic import AwareDatetime, Field
 
-from server.arena.strength import Strength, Tally, strengths
+from server.arena.strength import DRAWS, SEED, Strength, Tally, strengths
 from server.sessions.format import Shape
 
+VOTES = "arena/votes"  # beside the runs
 ROUND_ID = r"round_[0-9a-f]{20}"
 Verdict = Literal["a", "b", "tie", "bad"]
 Side = Literal["a", "b"]
@@ -77,7 +78,17 @@ class Standings:
     left_out: int  # on systems that are gone, or were set up otherwise
 
 
-def counted(systems: Sequence[Entrant], ballots: Iterable[Ballot]) -> Standings:
+def newest(ballots: Iterable[Ballot]) -> list[Entrant]:
+    """Every system that was voted on, as it was set up last."""
+    found: dict[str, Entrant] = {}
+    for ballot in sorted(ballots, key=lambda ballot: ballot.wall):
+        found.update({each.name: each for each in (ballot.a, ballot.b)})
+    return [found[name] for name in sorted(found)]
+
+
+def counted(
+    systems: Sequence[Entrant], ballots: Iterable[Ballot], draws: int = DRAWS, seed: int = SEED
+) -> Standings:
     """The votes on these very systems."""
     marks = {each.name: each.mark for each in systems}
     outcomes: Counter[tuple[str, str, str]] = Counter()
@@ -101,7 +112,7 @@ def counted(systems: Sequence[Entrant], ballots: Iterable[Ballot]) -> Standings:
     }
     found = [
         Standing(name, _record(name, pairs), strength)
-        for name, strength in zip(names, strengths(len(names), tallies), strict=True)
+        for name, strength in zip(names, strengths(len(names), tallies, draws, seed), strict=True)
     ]
     found.sort(key=lambda each: -each.strength.value)
     return Standings(found, pairs, sum(outcomes.values()), left_out)

@@ -22,6 +22,7 @@ class Annotation(BaseModel):
     benchmark: str | None = None  # "echomind", "vocalbench", "csv", …
     item: str | None = None  # its id in the data set
     group: str | None = None  # items that belong together: a script, an EmpathyEval group
+    group_size: int | None = None  # how many items the data set has in it, played or not
     task: Task | None = None
     variant: Variant | None = None
     topic: str | None = None

@@ -24,10 +24,7 @@ from server.sessions.store import Store
 
 FORM = 1
 ROOM = "scores"
-# Reasons that may be others next time: what has one is not kept.
-PASSING = (
-    "failed: ", "the judge did not answer", "the sound cannot be read", "weights are missing",
-)  # fmt: skip
+KEPT = ("value", "why", "unscored", "raw")  # of a score; none that is kept is passing
 
 Known = Mapping[str, Mapping[str, Score]]  # by key: the scores by measure
 
@@ -43,12 +40,11 @@ class Entry:
 
     @property
     def lasts(self) -> bool:
-        reasons = (score.unscored for score in self.scores.values())
-        return not any(passing in reason for reason in reasons if reason for passing in PASSING)
+        return not any(score.passing for score in self.scores.values())
 
     def line(self) -> bytes:
         told = {
-            name: {k: v for k, v in _fields(score).items() if v not in (None, "")}
+            name: {k: v for k in KEPT if (v := getattr(score, k)) not in (None, "")}
             for name, score in self.scores.items()
         }
         whole = {"form": FORM, "key": self.key, "by": self.instrument, "number": self.number}
@@ -116,10 +112,6 @@ class Cache:
 
     def _path(self, session_id: str) -> Path:
         return self._folder / f"{checked(session_id)}.jsonl"
-
-
-def _fields(score: Score) -> dict[str, object]:
-    return {name: getattr(score, name) for name in Score.__slots__}
 
 
 def _read(line: bytes) -> tuple[str, dict[str, Score]] | None:

@@ -26,7 +26,7 @@ def main(
     a: Annotated[Path, typer.Argument(metavar="A", help="A report's folder: what was before.")],
     b: Annotated[Path, typer.Argument(metavar="B", help="Another: what is new.")],
     out: Annotated[Path | None, typer.Option(help=f"Where {NAME}.json, .html and .md go.")] = None,
-    draws: Annotated[int, typer.Option(min=100, help="Of every bootstrap.")] = DRAWS,
+    draws: Annotated[int, typer.Option(min=100, help="Of every interval and p.")] = DRAWS,
     seed: Annotated[int, typer.Option(help="Of the draws.")] = SEED,
 ) -> None:
     """Compare two scored runs, exchange by exchange where they are the same ones."""

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 AT_ONCE = 1 << 21  # numbers in memory for one chunk of draws
+FEWEST = 5  # clusters: draws from fewer are little more than the clusters themselves
 KEPT = 1 << 25  # the largest table of draws that is remembered: as many bytes
 
 Floats = NDArray[np.float64]
@@ -27,8 +28,8 @@ def belonging(clusters: Clusters, n: int) -> tuple[NDArray[np.intp], int]:
 def drawn(
     count: int, wide: int, draws: int, seed: int, statistic: Callable[[Floats], Floats]
 ) -> Floats | None:
-    """A statistic of every draw; those in which it is undefined are passed over."""
-    if count < 2:
+    """A statistic of every draw; those in which it is undefined are passed over. None: too few."""
+    if count < FEWEST:
         return None
     parts = [statistic(times) for times in _times(count, max(wide, count), draws, seed)]
     found = np.concatenate(parts)

@@ -10,14 +10,17 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from server.arena.ballots import Ballot
 from server.recording.whole_files import PRIVATE_FOLDER
 from server.reports import SCHEMA, SCORES_FILE, Judge
 from server.scoring import provenance, summary
 from server.scoring.analyses import every
+from server.scoring.arms import arms
 from server.scoring.errors import ScoringError
 from server.scoring.exchange import Conversation
 from server.scoring.gathering import Gathered
 from server.scoring.planning import Plan, is_still_allowed
+from server.scoring.played import played
 from server.scoring.progress import Tell
 from server.scoring.reading import read
 from server.scoring.results import BrokenPart, Results
@@ -166,6 +169,12 @@ class Finishing:
             sessions=list(gathered.sessions.values()),
             metrics=metrics,
             breakdowns=breakdowns,
+            headline=arms(gathered.rows).told(gathered.rows),
+            benchmarks=[
+                told
+                for source in self.found
+                if source.truths is not None and (told := played(source.url)) is not None
+            ],
             run=provenance.run(self.command, self.settings, self.kit),
             analyses=analyses,
             broken=[
@@ -197,7 +206,7 @@ class Finishing:
                 failed.append(Broken(f"analysis {name}", f"it failed: {type(error).__name__}"))
         return told, failed
 
-    def _votes(self) -> Iterator[Any]:
+    def _votes(self) -> Iterator[Ballot]:
         for source in self.found:
             if source.truths is None and not source.is_homeless:
                 try:

@@ -13,15 +13,15 @@ NOT_MEASURED = "not measured"
 def measured(instrument: Instrument, names: Sequence[str], exchange: Exchange) -> dict[str, Score]:
     """A score for each of these measures."""
     given: Mapping[str, Score] = {}
-    reason, raw = NOT_MEASURED, ""
+    missing = Score.none(NOT_MEASURED)
     try:
         given = instrument.measure(exchange)
     except Unscored as error:
-        reason, raw = str(error), str(getattr(error, "raw", ""))
+        missing = Score.none(error)
     except Exception as error:  # one that fails never stops the others; its words may quote speech
-        reason = f"failed: {type(error).__name__}"
+        missing = Score.none(f"failed: {type(error).__name__}", passing=True)
     told = exchange.conversation.consent.transcript
-    return {name: _sound(given.get(name) or Score.none(reason, raw), told) for name in names}
+    return {name: _sound(given.get(name) or missing, told) for name in names}
 
 
 def _sound(score: Score, words_allowed: bool) -> Score:
@@ -31,7 +31,7 @@ def _sound(score: Score, words_allowed: bool) -> Score:
         score = (
             replace(score, value=value, unscored=None)
             if math.isfinite(value)
-            else Score.none("failed: not a number", score.raw)
+            else Score.none("failed: not a number", score.raw, passing=True)
         )
     elif not score.unscored:
         score = replace(score, unscored=NOT_MEASURED)

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from server.consent import Consent
 from server.scoring.annotation import Annotation
 from server.scoring.scored import Broken
-from server.scoring.sources import Source
+from server.scoring.sources import PLAYER, Source
 from server.sessions.export.selection import LeftOut, allowance
+from server.sessions.format import SessionFile
 from server.sessions.place import Place
 from server.sessions.stored import BrokenSession, StoredSession, UnknownSession
 
@@ -55,7 +56,8 @@ def plan(
         source = found[place]
         truths = source.truths.get(stored.id) if source.truths is not None else None
         try:
-            consent = allowance(stored.file(), all_consented=all_consented)
+            file = stored.file()
+            consent = allowance(file, all_consented=all_consented)
         except UnknownSession:  # it went while we looked
             made.left_out["deleted"] += 1
             continue
@@ -64,6 +66,9 @@ def plan(
             continue
         if isinstance(consent, LeftOut):
             made.left_out[consent.why] += 1
+            continue
+        if truths is None and _is_played(file):
+            made.left_out["played by a benchmark"] += 1
             continue
         runs = str(stored.place.local or source.url)
         unit = Unit(stored.id, stored.date, runs, truths, context)
@@ -89,6 +94,11 @@ def _once(found: Sequence[Source]) -> list[tuple[int, StoredSession]]:
             if known is None or (found[known[0]].truths is None and source.truths is not None):
                 chosen[stored.id] = place, stored
     return list(chosen.values())
+
+
+def _is_played(file: SessionFile) -> bool:
+    """Whether a recording spoke, as a benchmark has it: without its truth it is nobody's talk."""
+    return file.client is not None and (file.client.user_agent or "").startswith(PLAYER)
 
 
 def _sentence(error: Exception) -> str:

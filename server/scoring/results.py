@@ -3,7 +3,7 @@
 A reader of the plain format passes over what is added here.
 """
 
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -32,6 +32,40 @@ class ToldExchange(ScoredExchange):
     interrupted: bool = False
 
 
+class Headline(BaseModel):
+    """What the means of `metrics` are over: what people get, nothing else mixed in."""
+
+    data: list[str] = []  # benchmarks, or "own talk"
+    cue: str | None = None  # of benchmark items: what the server was told of it
+    condition: str | None = None
+    exchanges: int = 0
+    clusters: int = 0  # what intervals are drawn over
+    drawn: Literal["scripts", "sessions"] = "sessions"
+    pooled: dict[str, list[str]] = {}  # what still differs among them, by attribute
+    aside: dict[str, int] = {}  # exchanges that are not among them, by reason
+    asked: int = 0  # exchanges that want a reply
+    unanswered: int = 0  # of those
+
+
+class FailedItem(BaseModel):
+    item: str
+    problem: str
+
+
+class PlayedSet(BaseModel):
+    """A data set that was played, as its `bench.json` tells."""
+
+    name: str
+    title: str = ""
+    licence: str = ""
+    source: str = ""
+    wanted: int = 0
+    played: int = 0
+    failed: int = 0
+    problems: dict[str, int] = {}  # by sentence
+    failures: list[FailedItem] = []  # the first of them
+
+
 class BrokenPart(BaseModel):
     where: str
     problem: str
@@ -50,6 +84,8 @@ class Run(BaseModel):
 
 class Results(ScoresFile):
     run: Run | None = None
+    headline: Headline = Headline()
+    benchmarks: list[PlayedSet] = []
     analyses: dict[str, dict[str, Any]] = {}  # by name, as server/scoring/analyses tells them
     broken: list[BrokenPart] = []
     left_out: dict[str, int] = {}  # sessions that may not be scored, by reason

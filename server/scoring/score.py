@@ -1,11 +1,12 @@
 """A measure, a score, and the instruments that take the one to give the other."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from server.scoring.exchange import Exchange
+    from server.scoring.scored import Usage
 
 Family = Literal[
     "understanding", "words", "echomind", "aeq", "echat", "humdial", "vstyle", "sound", "voice",
@@ -15,6 +16,12 @@ Family = Literal[
 
 class Unscored(Exception):
     """Why one exchange has no score: a short phrase, the same for the same reason."""
+
+    raw = ""  # a judge's answers, where it is they that are to blame
+
+
+class Passing(Unscored):
+    """A reason that may be gone the next time, though nothing that was recorded is another."""
 
 
 class Unavailable(Exception):
@@ -29,10 +36,21 @@ class Score:
     why: str = ""  # what the judge said, or what was counted; may tell what was said
     unscored: str | None = None
     raw: str = ""  # a judge's answers as they came, kept apart from the scores
+    passing: bool = False  # the reason may be gone the next time: it is not cached
 
     @classmethod
-    def none(cls, reason: str, raw: str = "") -> "Score":
-        return cls(None, unscored=reason, raw=raw)
+    def none(cls, reason: str | Unscored, raw: str = "", *, passing: bool = False) -> "Score":
+        if isinstance(reason, Unscored):
+            raw, passing = raw or reason.raw, passing or isinstance(reason, Passing)
+        return cls(None, unscored=str(reason), raw=raw, passing=passing)
+
+
+def tried(names: Iterable[str], take: Callable[[], Mapping[str, Score]]) -> dict[str, Score]:
+    """Some measures that stand or fall together, while others of the same exchange go on."""
+    try:
+        return dict(take())
+    except Unscored as trouble:
+        return dict.fromkeys(names, Score.none(trouble))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +87,16 @@ class Instrument(Protocol):
 
     def measure(self, exchange: "Exchange") -> Mapping[str, Score]:
         """A score by name of measure. Unscored, raised, holds for all that are missing."""
+        ...
+
+
+@runtime_checkable
+class Asking(Protocol):
+    """An instrument that asks a judge and counts what it asked."""
+
+    @property
+    def usage(self) -> "Usage":
+        """Of that judge, whoever asked it: others may share it."""
         ...
 
 

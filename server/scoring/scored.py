@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from pydantic import BaseModel
 
+from server.arena.ballots import Ballot
 from server.scoring.annotation import Annotation
 from server.scoring.score import JudgeNamed, Measure
 from server.sessions.format import Rating
@@ -42,20 +43,11 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
-class Vote:
-    """One round of the arena; systems by name, `winner` None for a tie or both bad."""
-
-    first: str
-    second: str
-    winner: str | None
-
-
-@dataclass(frozen=True, slots=True)
 class Scored:
     rows: Sequence[Row]
     measures: Mapping[str, Measure]
     ratings: Sequence[tuple[str, Rating]] = ()  # with the session's id
-    votes: Sequence[Vote] = ()
+    votes: Sequence[Ballot] = ()  # of the arena
     usage: Sequence[Usage] = ()
     judges: Sequence[JudgeNamed] = ()
     draws: int = 2000

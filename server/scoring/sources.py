@@ -16,6 +16,7 @@ from server.sessions.store import DATE, Store
 from server.sessions.stored import StoredSession
 
 ITEMS, RUNS = "items.jsonl", "runs"
+PLAYER = "attune-bench/"  # how the client of a benchmark names itself, and its data set
 
 Truths = Mapping[int, Annotation]  # by number of the exchange
 

@@ -1,7 +1,8 @@
 """How sure figures are: seeded bootstraps, rank correlation, agreement, many tests at once. Pure.
 
-Every interval is a 95 % percentile interval. It is None where there is nothing to draw from: fewer
-than two values, or two clusters where values come in clusters (the exchanges of one session).
+Every interval is a 95 % percentile interval. It is None where there is too little to draw from:
+fewer than FEWEST clusters (the exchanges of one session, what comes of one script), or values that
+come in none. So is p.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,6 +12,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from server.scoring.chance import by_sides, by_signs
 from server.scoring.drawing import Clusters, Floats, belonging, drawn
 
 DRAWS, SEED = 2000, 7
@@ -91,11 +93,7 @@ def paired(
     draws: int = DRAWS,
     seed: int = SEED,
 ) -> Difference:
-    """What b is more than a, where the nth of both belong together.
-
-    p is twice the smaller share of draws on one side of 0, the observed one counted among them: it
-    says what the interval says of 0, but for the coarseness of draws, and is never 0.
-    """
+    """What b is more than a, where the nth of both belong together."""
     apart = _floats(b) - _floats(a)
     if not apart.size:
         return Difference(None, None, None, None, 0)
@@ -103,7 +101,8 @@ def paired(
     means = _drawn_means(apart, clusters, draws, seed)
     if means is None:
         return Difference(mean, None, None, None, apart.size)
-    return Difference(mean, *_percentiles(means), two_sided(means), apart.size)
+    p = by_signs(_summed(apart, clusters)[0], draws, seed)
+    return Difference(mean, *_percentiles(means), p, apart.size)
 
 
 def unpaired(
@@ -126,14 +125,8 @@ def unpaired(
     )
     if ones is None or others is None:
         return Difference(mean, None, None, None, n)
-    means = others - ones
-    return Difference(mean, *_percentiles(means), two_sided(means), n)
-
-
-def two_sided(means: Floats) -> float:
-    """How likely a statistic so far from 0 is by chance, from its bootstrap draws."""
-    below, above = int((means <= 0).sum()), int((means >= 0).sum())
-    return min(1.0, 2 * (min(below, above) + 1) / (means.size + 1))
+    p = by_sides(_summed(first, clusters_a), _summed(second, clusters_b), draws, seed)
+    return Difference(mean, *_percentiles(others - ones), p, n)
 
 
 def spearman(
@@ -205,9 +198,17 @@ def _floats(values: ArrayLike) -> Floats:
 
 
 def _drawn_means(values: Floats, clusters: Clusters, draws: int, seed: int) -> Floats | None:
-    belongs, count = belonging(clusters, values.size)
-    sums, sizes = np.bincount(belongs, values, count), np.bincount(belongs, minlength=count)
+    sums, sizes = _summed(values, clusters)
+    count = sums.size
     return drawn(count, count, draws, seed, lambda times: (times @ sums) / (times @ sizes))
+
+
+def _summed(values: Floats, clusters: Clusters) -> tuple[Floats, Floats]:
+    """By cluster: the sum of its values, and how many they are."""
+    belongs, count = belonging(clusters, values.size)
+    sums = np.zeros(count)
+    np.add.at(sums, belongs, values)
+    return sums, np.bincount(belongs, minlength=count).astype(np.float64)
 
 
 def _percentiles(found: Floats) -> Interval:

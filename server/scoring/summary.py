@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from server.reports import Breakdown, Figures, Group, Metric
+from server.scoring.arms import DATA, arms, cluster, data
 from server.scoring.attributes import ORDER
 from server.scoring.drawing import Floats, belonging, drawn
 from server.scoring.score import JudgeNamed, Measure
@@ -24,6 +25,8 @@ def metrics(
     draws: int,
     seed: int,
 ) -> list[Metric]:
+    """Over the rows of the headline: see server/scoring/arms.py."""
+    rows = arms(rows).headline(rows)
     figures = _figures(rows, list(measures), draws, seed)
     reasons: dict[str, Counter[str]] = {name: Counter() for name in measures}
     for row in rows:
@@ -43,13 +46,15 @@ def metrics(
 def breakdowns(
     rows: Sequence[Row], measures: Mapping[str, Measure], *, draws: int, seed: int
 ) -> list[Breakdown]:
-    """By every attribute that has two values or more."""
+    """By every attribute that has two values or more; other arms only where they are the point."""
     found = []
+    chosen = arms(rows)
     for by in ORDER:
         groups: dict[str, list[Row]] = {}
         for row in rows:
-            if by in row.attributes:
-                groups.setdefault(row.attributes[by], []).append(row)
+            value = data(row) if by == DATA else row.attributes.get(by)
+            if value is not None and chosen.has(row, but=by):
+                groups.setdefault(value, []).append(row)
         if len(groups) < 2:
             continue
         largest = sorted(groups, key=lambda value: (-len(groups[value]), value))[:MOST_GROUPS]
@@ -84,14 +89,14 @@ def _told(measure: Measure) -> dict[str, Any]:
 def _figures(
     rows: Sequence[Row], names: Sequence[str], draws: int, seed: int
 ) -> dict[str, Figures]:
-    """Exchanges of one session are drawn together: they are not independent.
+    """Exchanges of one script or session are drawn together: they are not independent.
 
-    Metrics over the very same sessions share their draws, which makes many of them cheap.
+    Metrics over the very same clusters share their draws, which makes many of them cheap.
     """
     values = np.array([[row.values.get(name, np.nan) for name in names] for row in rows])
     values = values.reshape(len(rows), len(names))
     there = ~np.isnan(values)
-    belongs, count = belonging([row.session_id for row in rows], len(rows))
+    belongs, count = belonging([cluster(row) for row in rows], len(rows))
     sums, sizes = np.zeros((count, len(names))), np.zeros((count, len(names)))
     np.add.at(sums, belongs, np.where(there, values, 0.0))
     np.add.at(sizes, belongs, there)
@@ -116,7 +121,7 @@ def _figures(
 
 
 def _intervals(sums: Floats, sizes: Floats, draws: int, seed: int) -> Floats | None:
-    """[low and high, metrics]; None where there are fewer than two sessions to draw from."""
+    """[low and high, metrics]; None where there are too few clusters to draw from."""
     parts: list[Floats] = []
 
     def means(times: Floats) -> Floats:

@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from server.scoring import instruments
 from server.scoring.cache import Entry, Known, key
 from server.scoring.exchange import Exchange
+from server.scoring.judging import candidates
 from server.scoring.measuring import measured
 from server.scoring.planning import Unit
 from server.scoring.reading import exchange_digest, read
-from server.scoring.score import Instrument, JudgeNamed, Score, Unavailable
+from server.scoring.score import Asking, Instrument, JudgeNamed, Score, Unavailable
 from server.scoring.scored import Broken, Row, Usage
 from server.scoring.settings import Settings
 from server.scoring.telling import answer_lines, exchange_line, row_of, session_told
@@ -121,7 +122,7 @@ class Worker:
         )
 
     def _told(self, exchange: Exchange, known: Known) -> Told:
-        digest = exchange_digest(exchange)
+        digest = exchange_digest(exchange) + candidates.digest(exchange.annotation)
         scores: dict[str, Score] = {}
         fresh: list[Entry] = []
         answers: list[bytes] = []
@@ -148,15 +149,16 @@ class Worker:
         return given
 
     def _usage(self) -> dict[str, Usage]:
-        found = {name: getattr(each, "usage", None) for name, each in self._built.items()}
-        return {name: usage for name, usage in found.items() if isinstance(usage, Usage)}
+        """By judge, once each: all that ask it share it."""
+        found = (each.usage for each in self._built.values() if isinstance(each, Asking))
+        return {usage.judge: usage for usage in found}
 
     def _used_since(self, before: Mapping[str, Usage]) -> tuple[Usage, ...]:
         used = []
-        for name, now in self._usage().items():
-            then = before.get(name, Usage(now.judge))
+        for judge, now in self._usage().items():
+            then = before.get(judge, Usage(judge))
             counts = {each: getattr(now, each) - getattr(then, each) for each in COUNTED}
             cost = None if now.cost is None else now.cost - (then.cost or 0.0)
             if any(counts.values()):
-                used.append(Usage(now.judge, **counts, cost=cost))
+                used.append(Usage(judge, **counts, cost=cost))
         return tuple(used)

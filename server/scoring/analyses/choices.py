@@ -2,11 +2,12 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from pydantic import BaseModel
 
+from server.scoring.arms import cluster
 from server.scoring.drawing import Floats, belonging, drawn
 from server.scoring.scored import Row, Scored
 from server.scoring.statistics import Estimate, mean_interval
@@ -125,13 +126,8 @@ def _values(rows: Sequence[Row]) -> Floats:
     return np.array([_score(row) for row in rows], np.float64)
 
 
-def _script(row: Row) -> Hashable:
-    """Questions about one script are answered alike."""
-    return row.annotation.group or row.annotation.item or (row.session_id, row.number)
-
-
 def _estimate(rows: Sequence[Row], scored: Scored) -> Estimate:
-    return mean_interval(_values(rows), [_script(row) for row in rows], scored.draws, scored.seed)
+    return mean_interval(_values(rows), [cluster(row) for row in rows], scored.draws, scored.seed)
 
 
 def _chance(rows: Sequence[Row]) -> float:
@@ -142,7 +138,7 @@ def _macro(rows: Sequence[Row], scored: Scored) -> Estimate:
     """Every kind counts the same; a draw in which one has no question leaves it out."""
     values = _values(rows)
     kinds, count = belonging([canonical(row.annotation.kind) for row in rows], len(rows))
-    scripts, clusters = belonging([_script(row) for row in rows], len(rows))
+    scripts, clusters = belonging([cluster(row) for row in rows], len(rows))
     member = np.zeros((len(rows), count))
     member[np.arange(len(rows)), kinds] = 1
 

@@ -1,12 +1,14 @@
 """What was perceived, by what was really there."""
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel
 
 from models.perception.labels import DIMENSIONS, EVENTS, Dimension
+from server.scoring.analyses.usual import clean
+from server.scoring.arms import cluster
 from server.scoring.scored import Row, Scored
 from server.scoring.statistics import Estimate, mean_interval
 
@@ -35,19 +37,26 @@ class Confusion(BaseModel):
     dimensions: list[Matrix]
     no_percept: int  # exchanges with a true cue of which nothing was perceived
     given: int  # those in which the cue was told, and perceiving it is no merit
+    again: int = 0  # further plays of a clip, with another question: it is counted once
 
 
 def analyse(scored: Scored) -> Confusion | None:
     seen: dict[str, list[tuple[str, str, Row]]] = defaultdict(list)
-    missing = given = 0
+    missing = given = again = 0
+    clips: set[Hashable] = set()
     for row in scored.rows:
         if row.annotation.cue is None or (dimension := dimension_of(row)) is None:
+            continue
+        if not clean(row):  # what noise does is told by the sweeps
             continue
         if row.annotation.cue_given == "true" or (row.percept or {}).get("weights") == GIVEN:
             given += 1
         elif row.percept is None:
             missing += 1
+        elif (clip := _clip(row)) in clips:
+            again += 1
         else:
+            clips.add(clip)
             true = _nothing(dimension) if row.annotation.cue == NEUTRAL else row.annotation.cue
             seen[dimension.name].append((true, perceived(row.percept, dimension), row))
     if not seen and not missing and not given:
@@ -62,7 +71,18 @@ def analyse(scored: Scored) -> Confusion | None:
         dimensions=[_matrix(name, seen[name], scored) for name in DIMENSIONS if name in seen],
         no_percept=missing,
         given=given,
+        again=again,
     )
+
+
+def _clip(row: Row) -> Hashable:
+    """The recording that was played: an item, or that of a script many questions are asked of."""
+    about = row.annotation
+    named = (about.group if about.task == "mcq" else None) or about.item
+    if named is None:
+        return row.session_id, row.number
+    responder = row.attributes.get("responder")
+    return about.benchmark, named, about.variant, about.speech, about.cue, responder
 
 
 def dimension_of(row: Row) -> Dimension | None:
@@ -116,7 +136,7 @@ def _matrix(name: str, pairs: Sequence[tuple[str, str, Row]], scored: Scored) ->
         100 * counts[label, label] / sum(counts[label, column] for column in columns)
         for label in true
     ]
-    clusters = [row.annotation.group or row.session_id for _, _, row in pairs]
+    clusters = [cluster(row) for _, _, row in pairs]
     return Matrix(
         dimension=name,
         true=true,

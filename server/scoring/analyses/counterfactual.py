@@ -4,8 +4,10 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from server.scoring.arms import cluster
+from server.scoring.chance import SURE
 from server.scoring.scored import Scored
-from server.scoring.statistics import interval, mean_interval
+from server.scoring.statistics import Difference, mean_interval, paired
 
 PAIRS = {
     "voice": ("prefers_ours_voice", "prefers_first_voice"),
@@ -55,14 +57,13 @@ def _pair(of: Literal["voice", "words"], scored: Scored) -> Pair | None:
     if not found:
         return None
     values = [value for _, value in found]
-    sessions = [row.session_id for row, _ in found]
-    estimate = mean_interval(values, sessions, scored.draws, scored.seed)
-    places = [(row.session_id, value) for row, value in scored.values(first)]
+    scripts = [cluster(row) for row, _ in found]
+    estimate = mean_interval(values, scripts, scored.draws, scored.seed)
+    places = [(cluster(row), value) for row, value in scored.values(first)]
     place = mean_interval(
         [value for _, value in places], [each for each, _ in places], scored.draws, scored.seed
     )
-    bounds = interval(values, sessions, scored.draws, scored.seed)
-    finding = _finding(bounds)
+    finding = _finding(paired([EVEN] * len(values), values, scripts, scored.draws, scored.seed))
     mean = sum(values) / len(values)
     return Pair(
         of=of,
@@ -82,13 +83,12 @@ def _pair(of: Literal["voice", "words"], scored: Scored) -> Pair | None:
     )
 
 
-def _finding(bounds: tuple[float, float] | None) -> Finding:
-    if bounds is None:
+def _finding(over_even: Difference) -> Finding:
+    if over_even.p is None or over_even.mean is None:
         return "too few"
-    low, high = bounds
-    if low > EVEN:
-        return "prefers ours"
-    return "prefers the other" if high < EVEN else "cannot tell"
+    if over_even.p >= SURE:
+        return "cannot tell"
+    return "prefers ours" if over_even.mean > 0 else "prefers the other"
 
 
 def _sentence(of: Literal["voice", "words"], finding: Finding) -> str:

@@ -9,7 +9,9 @@ from collections.abc import Hashable, Mapping
 import numpy as np
 from pydantic import BaseModel
 
-from server.scoring.drawing import Floats, belonging, drawn
+from server.scoring.arms import cluster
+from server.scoring.chance import SURE
+from server.scoring.drawing import FEWEST, Floats, belonging, drawn
 from server.scoring.score import Measure
 from server.scoring.scored import Row, Scored
 from server.scoring.statistics import Difference, Estimate, mean_interval, paired
@@ -18,9 +20,9 @@ TRUE, NONE, PERCEIVED = "true", "none", "perceived"
 ASIDE = {"latency", "duplex", "human", "perception", "sound"}  # what no cue is meant to better
 AGREEMENT = "judge_self_agreement"  # says something of the judge, not of the reply
 CHOICES = "choice_"  # of what is understood, only these depend on the cue
-FEWEST = 6  # scripts from which on draws of them say something
 
-NO_GAP = "the gap's interval includes 0: there is nothing to recover"
+NO_GAP = f"the gap may be chance (p of {SURE} or more): there may be nothing to recover"
+HARM = "the true cue makes it worse: there is nothing to recover"
 TOO_FEW = f"fewer than {FEWEST} scripts: too few to tell the gap from chance"
 NOT_PLAYED = "there is no run with the perceived cue"
 
@@ -100,12 +102,12 @@ def _metric(
     items = sorted(same, key=repr)
     cues = (TRUE, NONE, PERCEIVED) if perceived else (TRUE, NONE)
     values = {cue: np.array([valued[cue][item].values[name] for item in items]) for cue in cues}
-    scripts = [_script(valued[TRUE][item]) for item in items]
+    scripts = [cluster(valued[TRUE][item]) for item in items]
     how = scripts, scored.draws, scored.seed
     gap = paired(values[NONE], values[TRUE], *how)
     gained = paired(values[NONE], values[PERCEIVED], *how) if perceived else None
-    undefined = _undefined(gap, len(set(scripts)), perceived=perceived)
     measure = scored.measures[name]
+    undefined = _undefined(gap, measure, perceived=perceived)
     return MetricGap(
         metric=name,
         title=measure.title,
@@ -119,18 +121,14 @@ def _metric(
     )
 
 
-def _script(row: Row) -> Hashable:
-    """Variants of one script are answered alike."""
-    told = row.annotation
-    return told.benchmark, told.group or told.item or (row.session_id, row.number)
-
-
-def _undefined(gap: Difference, scripts: int, *, perceived: bool) -> str | None:
+def _undefined(gap: Difference, measure: Measure, *, perceived: bool) -> str | None:
     if not perceived:
         return NOT_PLAYED
-    if scripts < FEWEST or gap.low is None or gap.high is None:
-        return TOO_FEW
-    return NO_GAP if gap.low <= 0 <= gap.high else None
+    if gap.p is None or not gap.mean:
+        return TOO_FEW if gap.p is None else NO_GAP
+    if gap.p >= SURE:
+        return NO_GAP
+    return None if (gap.mean > 0) == measure.higher_is_better else HARM
 
 
 def _share(values: Mapping[str, Floats], scripts: list[Hashable], scored: Scored) -> Share:

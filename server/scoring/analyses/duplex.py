@@ -7,11 +7,12 @@ from numpy.typing import NDArray
 from pydantic import BaseModel
 
 from server.scoring.analyses.humdial import HumDial, composite
+from server.scoring.analyses.usual import usual
+from server.scoring.arms import cluster
 from server.scoring.scored import Row, Scored
 from server.scoring.statistics import mean_interval, paired
 
-OTHER = "conversation"  # whatever is no item of a task
-FEWEST = 6  # pairs; with fewer, not even all on one side would be unlikely by chance
+OTHER = "conversation"  # talk that is no item of a task
 
 V1 = {
     "pause": ("pause_take_over",),
@@ -69,7 +70,7 @@ class Change(BaseModel):
     mean: float
     low: float | None  # of a paired bootstrap
     high: float | None
-    p: float | None  # two-sided, of the same; None for too few to tell
+    p: float | None  # two-sided, by giving changes other signs; None for too few to tell
     t: float | None  # Student's, as the authors test; None for fewer than two or no spread
 
 
@@ -90,18 +91,18 @@ def analyse(scored: Scored) -> Duplex | None:
 
 
 def _by_task(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    """What else happened in the recording of an item is neither the item nor a conversation."""
+    """As people get it. What else happened in the recording of an item is no conversation."""
     items = {row.session_id for row in rows if _task(row) != OTHER}
     found: dict[str, list[Row]] = {}
     for row in rows:
-        if (task := _task(row)) != OTHER or row.session_id not in items:
+        task = _task(row)
+        if usual(row) and (task != OTHER or row.session_id not in items):
             found.setdefault(task, []).append(row)
     return found
 
 
 def _task(row: Row) -> str:
-    task = row.annotation.task
-    return task if task is not None and (task in V1 or task in V15) else OTHER
+    return row.annotation.task or OTHER
 
 
 def _tasks(
@@ -120,10 +121,8 @@ def _tasks(
 
 def _figure(metric: str, rows: Sequence[Row], scored: Scored) -> Figure:
     there = [row for row in rows if metric in row.values]
-    sessions = [row.session_id for row in there]
-    found = mean_interval(
-        [row.values[metric] for row in there], sessions, scored.draws, scored.seed
-    )
+    scripts = [cluster(row) for row in there]
+    found = mean_interval([row.values[metric] for row in there], scripts, scored.draws, scored.seed)
     return Figure(
         metric=metric,
         n=found.n,
@@ -141,8 +140,8 @@ def _changes(by_task: Mapping[str, Sequence[Row]], scored: Scored) -> Iterable[C
             if not there:
                 continue
             values = np.array([row.values[metric] for row in there])
-            sessions = [row.session_id for row in there]
-            found = paired(np.zeros(len(values)), values, sessions, scored.draws, scored.seed)
+            scripts = [cluster(row) for row in there]
+            found = paired(np.zeros(len(values)), values, scripts, scored.draws, scored.seed)
             measure = scored.measures.get(metric)
             yield Change(
                 task=task,
@@ -152,7 +151,7 @@ def _changes(by_task: Mapping[str, Sequence[Row]], scored: Scored) -> Iterable[C
                 mean=float(values.mean()),
                 low=found.low,
                 high=found.high,
-                p=found.p if len(values) >= FEWEST else None,
+                p=found.p,
                 t=student(values),
             )
 

@@ -27,7 +27,7 @@ class Standing(BaseModel):
     score: float
     low: float | None
     high: float | None
-    incomplete: int  # groups with an item that was not judged: they count by items alone
+    incomplete: int  # groups with an item not played or not judged: they count by items alone
 
 
 class EmpathyEval(BaseModel):
@@ -92,8 +92,14 @@ def _group(row: Row) -> tuple[object, ...]:
 def _counted(named: bool, rows: Sequence[Row]) -> tuple[int, int, int, int]:
     values = [row.values[METRIC] for row in rows if METRIC in row.values]
     correct = sum(value >= 50 for value in values)
-    whole = named and len(values) == len(rows)
+    whole = named and len(values) == len(rows) and not _cut(rows)
     return len(values), correct, int(whole), int(whole and correct == len(values))
+
+
+def _cut(rows: Sequence[Row]) -> bool:
+    """Whether the data set has more items in the group than were played."""
+    played = {row.annotation.item or (row.session_id, row.number) for row in rows}
+    return len(played) < max(row.annotation.group_size or 0 for row in rows)
 
 
 def _interval(counts: Floats, scored: Scored) -> tuple[float | None, float | None]:

@@ -24,7 +24,8 @@ RULE = (
 )
 PROXY = (
     "Where no judge was asked, it is poor if it is nearer to the reply another cue would have asked"
-    " for than to its own, or if its likeness to the reference is in the lowest quarter of the run."
+    " for than to its own, or if its likeness to the reference is in the lowest quarter of the run:"
+    " by likeness a quarter is poor by construction, so that how many are says nothing."
 )
 
 

@@ -9,8 +9,11 @@ from typing import Final, Literal, TypeVar
 
 from pydantic import BaseModel
 
+from server.arena import ballots
+from server.arena.ballots import counted, newest
+from server.arena.strength import elo
 from server.scoring.analyses.rated import Key, Rated, Who, gathered
-from server.scoring.analyses.standing import Standing, standings
+from server.scoring.drawing import FEWEST
 from server.scoring.scored import Row, Scored
 from server.scoring.statistics import (
     Agreement,
@@ -24,6 +27,7 @@ from server.scoring.statistics import (
 About = Literal["reply", "session"]
 Group = Literal["user", "expert", "everybody"]
 T = TypeVar("T")
+MOST_DRAWS = 1000  # of strengths
 
 # Which question people were asked is the one an automatic metric tries to answer.
 MATCHING: Final[Mapping[str, frozenset[str]]] = {
@@ -74,6 +78,20 @@ class Goes(BaseModel):
     correlation: Correlation
 
 
+class Standing(BaseModel):
+    """A system of the arena. `strength` in natural units, 0 the mean of all; `elo` as in chess."""
+
+    name: str
+    strength: float
+    low: float
+    high: float
+    elo: float
+    wins: int
+    losses: int
+    ties: int
+    bad: int  # both were: it changes no strength
+
+
 class Human(BaseModel):
     ratings: int  # by people; 0: nobody has rated anything yet
     raters: int
@@ -83,12 +101,17 @@ class Human(BaseModel):
     agreement: list[Agreed] = []
     correlations: list[Goes] = []
     votes: int = 0
+    votes_left_out: int = 0  # on systems that were set up otherwise since
+    votes_prepared: int = 0  # of those that count: a recording spoke, and not who voted
     systems: list[Standing] = []
 
 
 def analyse(scored: Scored) -> Human:
     played = {row.session_id for row in scored.rows if row.annotation.benchmark is not None}
     rated, left_out = gathered(scored.ratings, played)
+    systems = newest(scored.votes)
+    labels = {each.name: each.label for each in systems}
+    arena = counted(systems, scored.votes, min(scored.draws, MOST_DRAWS), scored.seed)
     return Human(
         ratings=rated.count,
         raters=len({rater for told in rated.opinions.values() for rater in told}),
@@ -97,8 +120,25 @@ def analyse(scored: Scored) -> Human:
         means=_means(rated, scored),
         agreement=_agreements(rated, scored),
         correlations=[*_of_replies(rated, scored), *_of_sessions(rated, scored)],
-        votes=len(scored.votes),
-        systems=standings(scored.votes, scored.draws, scored.seed),
+        votes=arena.rounds,
+        votes_left_out=arena.left_out,
+        votes_prepared=sum(each.source == "prepared" for each in scored.votes),
+        systems=[_standing(each, labels[each.name]) for each in arena.systems],
+    )
+
+
+def _standing(told: ballots.Standing, label: str) -> Standing:
+    record, strength = told.record, told.strength
+    return Standing(
+        name=label,
+        strength=strength.value,
+        low=strength.low,
+        high=strength.high,
+        elo=elo(strength.value),
+        wins=record.wins,
+        losses=record.losses,
+        ties=record.ties,
+        bad=record.bad,
     )
 
 
@@ -193,7 +233,7 @@ def _correlations(
                 for key, scores, value in told
                 if (automatic := value_of(scores, metric)) is not None
             ]
-            if len(pairs) < 3:
+            if len({session for session, _, _ in pairs}) < FEWEST:
                 continue
             matching = metric in MATCHING.get(dimension, ())
             yield Goes(

@@ -1,10 +1,12 @@
 """HumDial's composite of its full-duplex track: answering, not being put off, and delay. Pure."""
 
+from collections.abc import Mapping, Sequence
 from math import log
 
 import numpy as np
 from pydantic import BaseModel
 
+from server.scoring.analyses.usual import usual
 from server.scoring.scored import Scored
 
 # L = 100 - 50 ln(delay / least) / ln(baseline / least). Its two constants are not told with it.
@@ -23,7 +25,10 @@ DELAYS = {
 
 
 class HumDial(BaseModel):
-    """Everything is None where a part of it could not be scored; `missing` says which."""
+    """Everything is None where a part of it could not be scored; `missing` says which.
+
+    Each kind of overlap counts the same, however many items it has.
+    """
 
     respond: float | None = None  # % of interruptions that were answered
     resume: float | None = None  # % of all else after which the reply went on
@@ -43,7 +48,7 @@ class HumDial(BaseModel):
 
 def composite(scored: Scored) -> HumDial | None:
     """None where no item of the track's kind was run."""
-    tasks = {row.annotation.task for row in scored.rows}
+    tasks = {row.annotation.task for row in scored.rows if usual(row)}
     if not tasks & {*INTERRUPTED, *DISTRACTED}:
         return None
     least, baseline = scored.humdial_delays or (LEAST_SEC, BASELINE_SEC)
@@ -53,11 +58,11 @@ def composite(scored: Scored) -> HumDial | None:
     )
     delays = {name: _values(scored, name, among) for name, among in DELAYS.items()}
     parts = {"respond": respond, "resume": resume, **delays}
-    means = {name: float(np.mean(values)) for name, values in delays.items() if values}
+    means = {name: mean for name, by_task in delays.items() if (mean := _mean(by_task)) is not None}
     whole = sum(means.values()) / len(means) if len(means) == len(DELAYS) else None
     told = {
-        "respond": float(np.mean(respond)) if respond else None,
-        "resume": float(np.mean(resume)) if resume else None,
+        "respond": _mean(respond),
+        "resume": _mean(resume),
         "delay_score": None if whole is None else delay_score(whole, least, baseline),
     }
     final = None
@@ -69,8 +74,8 @@ def composite(scored: Scored) -> HumDial | None:
         delays_sec=means,
         delay_sec=whole,
         final=final,
-        n={name: len(values) for name, values in parts.items()},
-        missing=[name for name, values in parts.items() if not values],
+        n={name: sum(map(len, by_task.values())) for name, by_task in parts.items()},
+        missing=[name for name, by_task in parts.items() if not by_task],
         least_sec=least,
         baseline_sec=baseline,
         note=plain,
@@ -86,5 +91,15 @@ def delay_score(
     return max(0.0, 100 - 50 * log(delay_sec / least) / log(baseline / least))
 
 
-def _values(scored: Scored, metric: str, tasks: tuple[str, ...]) -> list[float]:
-    return [value for row, value in scored.values(metric) if row.annotation.task in tasks]
+def _values(scored: Scored, metric: str, tasks: tuple[str, ...]) -> dict[str, list[float]]:
+    """By task, as people get it."""
+    found: dict[str, list[float]] = {}
+    for row, value in scored.values(metric):
+        if (task := row.annotation.task) is not None and task in tasks and usual(row):
+            found.setdefault(task, []).append(value)
+    return found
+
+
+def _mean(by_task: Mapping[str, Sequence[float]]) -> float | None:
+    """Of the tasks' means."""
+    return float(np.mean([np.mean(values) for values in by_task.values()])) if by_task else None

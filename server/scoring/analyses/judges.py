@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 
 from pydantic import BaseModel, ConfigDict
 
+from server.scoring.arms import cluster
 from server.scoring.judging.sitting import AGREEMENT, ASKED_ONCE
 from server.scoring.scored import Scored
 from server.scoring.statistics import mean_interval
@@ -90,9 +91,9 @@ def _agreement(scored: Scored) -> list[SelfAgreement]:
         if not name.startswith(AGREEMENT):
             continue
         told = list(scored.values(name))
-        sessions = [row.session_id for row, _ in told]
+        scripts = [cluster(row) for row, _ in told]
         values = [value for _, value in told]
-        estimate = mean_interval(values, sessions, scored.draws, scored.seed)
+        estimate = mean_interval(values, scripts, scored.draws, scored.seed)
         if estimate.mean is not None:
             found.append(
                 SelfAgreement(

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel
 
+from server.scoring.analyses.usual import clean
+from server.scoring.arms import CLEAN, cluster
 from server.scoring.scored import Row, Scored
 from server.scoring.statistics import Difference, Estimate, mean_interval, paired
 
-CLEAN, SYNTHETIC, HUMAN = "clean", "synthetic", "human"
+SYNTHETIC, HUMAN = "synthetic", "human"
 
 Item = tuple[Hashable, ...]
 
@@ -57,7 +59,7 @@ class _Told:
 
     def estimate(self, scored: Scored) -> Estimate:
         values = [value for _, value in self.pairs]
-        scripts = [_script(row) for row, _ in self.pairs]
+        scripts = [cluster(row) for row, _ in self.pairs]
         return mean_interval(values, scripts, scored.draws, scored.seed)
 
     def by_item(self, apart: str) -> dict[Item, float]:
@@ -69,7 +71,7 @@ class _Told:
         return {item: sum(values) / len(values) for item, values in found.items()}
 
     def scripts(self, apart: str) -> dict[Item | None, Hashable]:
-        return {_item(row, apart): _script(row) for row, _ in self.pairs}
+        return {_item(row, apart): cluster(row) for row, _ in self.pairs}
 
 
 def analyse(scored: Scored) -> Robustness | None:
@@ -81,7 +83,7 @@ def _conditions(scored: Scored) -> list[ByCondition]:
     told = []
     for name, measure in scored.measures.items():
         arms = _arms(scored, name, "condition")
-        clean = arms.pop(CLEAN, None)
+        base = arms.pop(CLEAN, None)
         if not arms:
             continue
         told.append(
@@ -89,14 +91,14 @@ def _conditions(scored: Scored) -> list[ByCondition]:
                 metric=name,
                 title=measure.title,
                 higher_is_better=measure.higher_is_better,
-                clean=clean.estimate(scored) if clean else None,
+                clean=base.estimate(scored) if base else None,
                 conditions=[
                     Condition(
                         name=condition,
                         sweep=_sweep(condition),
                         level=_level(condition),
                         scores=arms[condition].estimate(scored),
-                        over_clean=_over(clean, arms[condition], "condition", scored),
+                        over_clean=_over(base, arms[condition], "condition", scored),
                     )
                     for condition in sorted(arms, key=_place)
                 ],
@@ -132,7 +134,7 @@ def _arms(scored: Scored, metric: str, by: str) -> dict[str, _Told]:
         arm: str | None = about.speech
         if by == "condition":
             arm = about.condition or (CLEAN if about.item is not None else None)
-        elif about.condition not in (None, CLEAN):
+        elif not clean(row):
             arm = None  # a sweep would weigh on one side only
         if arm is not None:
             found[arm].append((row, value))
@@ -164,13 +166,6 @@ def _item(row: Row, apart: str) -> Item | None:
     same = (about.task, about.variant, about.context, about.cue_given, about.prompt)
     kept = about.speech if apart == "condition" else about.condition or CLEAN
     return (about.benchmark, about.item, *same, kept, row.attributes.get("responder"))
-
-
-def _script(row: Row) -> Hashable:
-    """What is drawn whole: all that comes of one script."""
-    about = row.annotation
-    script = about.group or about.item
-    return (about.benchmark, script) if script is not None else row.session_id
 
 
 def _sweep(condition: str) -> str:

@@ -13,6 +13,7 @@ MISHEARD = 20.0  # per cent of words
 ILL_SUITED = 3.0  # of VocalBench's scale from 1 to 5
 UNMOVED = 2.0  # of a judge's scale from 1 to 5
 UNDECIDED = 50.0  # per cent
+ACOUSTIC, ALIGNED = "vocalbench_acoustic", "emo_align"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +42,10 @@ def _plan(row: Row) -> Status:
 
 
 def _voice(row: Row) -> Status:
+    # VocalBench rates emotions by another table than ours: it is asked where ours says nothing.
+    values = {name: value for name, value in row.values.items() if name != ACOUSTIC}
     return _below(
-        row.values,
+        values if ALIGNED in values else row.values,
         vocalbench_acoustic=lambda value: value < ILL_SUITED,
         emo_align=lambda value: value < UNDECIDED,
         prefers_ours_voice=lambda value: value < UNDECIDED,
@@ -62,9 +65,9 @@ STEPS: Final = (
     Step("plan", "Plan wrong", "The plan does not take up the true cue.", _plan),
     Step(
         "voice",
-        "Voice flat",
-        "The reply's voice does not suit: less than 3 of 5 for its emotion, an emotion outside the"
-        " fitting ones, a flat voice preferred, or a judge who gave it 2 or less.",
+        "Voice does not suit",
+        "An emotion outside the fitting ones (where none are known, less than 3 of 5 for it by"
+        " VocalBench's table), a flat voice preferred, or a judge who gave it 2 or less.",
         _voice,
     ),
 )

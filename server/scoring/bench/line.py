@@ -16,6 +16,7 @@ from models.audio import encode_pcm16
 from models.types import WIRE_RATE, Samples
 from server.client import HEADER, PIECE, PIECE_SEC, Call, CallError
 from server.scoring.bench.loudspeaker import Loudspeaker
+from server.scoring.sources import PLAYER
 
 ROOM = 10 ** (-70 / 20)  # a quiet room's noise; digital silence would be too easy an ear
 SYNC = 10  # pieces between two looks at what the server did, where nobody waits for the clock
@@ -88,9 +89,12 @@ class Line(Call):
 
 
 @asynccontextmanager
-async def line(url: str, *, realtime: bool) -> AsyncGenerator[Line, None]:
+async def line(url: str, name: str, *, realtime: bool) -> AsyncGenerator[Line, None]:
+    """The server notes by the benchmark's name that no person speaks here."""
     try:
-        socket = await connect(url, max_size=None, compression=None)
+        socket = await connect(
+            url, max_size=None, compression=None, user_agent_header=PLAYER + name
+        )
     except (OSError, WebSocketException, ValueError, TimeoutError) as error:
         raise CallError(f"cannot reach {url}: {error}; is the server running (make run)?") from None
     async with socket:

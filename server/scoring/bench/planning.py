@@ -63,11 +63,13 @@ def key(annotation: Annotation) -> tuple[Any, ...]:
 
 
 def plays(items: Iterable[Item], wanted: Wanted) -> Iterator[Play]:
-    for item in _chosen(items, wanted):
-        for each in _situated(item, wanted.situations):
-            for condition in wanted.conditions:
-                for cue in _cues(each, wanted.cues):
-                    yield _play(each, condition, cue, wanted.prompt)
+    fitting = (item for item in items if _tasks(item, wanted))
+    for item in _limited(fitting, wanted.limit):
+        for task in _tasks(item, wanted):
+            for each in _situated(_as(item, task), wanted.situations):
+                for condition in wanted.conditions:
+                    for cue in _cues(each, wanted.cues):
+                        yield _play(each, condition, cue, wanted.prompt)
 
 
 def situations(file: Path) -> list[Situation]:
@@ -92,27 +94,41 @@ def situations(file: Path) -> list[Situation]:
     return found
 
 
-def _chosen(items: Iterable[Item], wanted: Wanted) -> Iterator[Item]:
-    """Items of the tasks and variants wanted; what can be talked about can be written down, too."""
-    count = 0
+def _tasks(item: Item, wanted: Wanted) -> list[str]:
+    """Of those wanted; what can be talked about can be written down, too."""
+    told = item.annotation
+    if told.variant is not None and told.variant not in wanted.variants:
+        return []
+    tasks = [item.task] if item.task in wanted.tasks else []
+    if item.task == CONVERSED and told.text and "asr" in wanted.tasks:
+        tasks.append("asr")
+    return tasks
+
+
+def _as(item: Item, task: str) -> Item:
+    if task == item.task:
+        return item
+    unanswered = {"task": task, "reference": None, "alternative_reference": None}
+    return replace(item, annotation=item.annotation.model_copy(update=unanswered))
+
+
+def _limited(items: Iterable[Item], limit: int | None) -> Iterator[Item]:
+    """So many at most; a group of known size is played whole or not at all."""
+    left, begun = limit, set()
     for item in items:
-        told = item.annotation
-        if told.variant is not None and told.variant not in wanted.variants:
-            continue
-        tasks = [item.task] if item.task in wanted.tasks else []
-        if item.task == CONVERSED and told.text and "asr" in wanted.tasks:
-            tasks.append("asr")
-        if not tasks:
-            continue
-        if wanted.limit is not None and count >= wanted.limit:
+        group = item.annotation.group if item.annotation.group_size else None
+        size = item.annotation.group_size or 1
+        if left is None or group in begun:
+            yield item
+        elif size <= left:
+            left -= size
+            if group is not None:
+                begun.add(group)
+            yield item
+        elif left == limit:
+            raise BenchmarkError(f"--limit {limit} is too few: {size} items belong together.")
+        elif not begun:
             return
-        count += 1
-        for task in tasks:
-            if task == item.task:
-                yield item
-            else:
-                unanswered = {"task": task, "reference": None, "alternative_reference": None}
-                yield replace(item, annotation=told.model_copy(update=unanswered))
 
 
 def _situated(item: Item, found: Sequence[Situation]) -> Iterator[Item]:

@@ -84,7 +84,8 @@ class Runner:
         # Known of the clip as it was: noise would be audible to its end.
         end = play.item.end_sec or last_audible(clip) / WIRE_RATE
         clip = await asyncio.to_thread(play.condition.change, clip)
-        talked = await talk(play, clip, self.url, self.consent, realtime=self.realtime)
+        name = self.folder.about.name
+        talked = await talk(play, clip, self.url, name, self.consent, realtime=self.realtime)
         session = await fetcher.fetch(talked.session_id, talked.secret)
         if self.folder.about.software is None:
             models = {role: used.model_dump() for role, used in session.models.items()}

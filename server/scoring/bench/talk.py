@@ -36,10 +36,12 @@ class Talked:
     clip: bytes  # as it was sent, PCM16
 
 
-async def talk(play: Play, clip: Samples, url: str, consent: Consent, *, realtime: bool) -> Talked:
-    """Play one clip; returns once the server has nothing more to say to it."""
+async def talk(
+    play: Play, clip: Samples, url: str, name: str, consent: Consent, *, realtime: bool
+) -> Talked:
+    """Play one clip of a named data set; returns once the server has nothing more to say to it."""
     join = "&" if "?" in url else "?"
-    async with line(f"{url}{join}attune=1", realtime=realtime) as call:
+    async with line(f"{url}{join}attune=1", name, realtime=realtime) as call:
         await call.until("session.created")
         await _settle(call, play)
         call.binary = True

@@ -6,27 +6,30 @@ from dataclasses import dataclass
 import numpy as np
 
 from models.types import WIRE_RATE, AudioChunk
-from server.scoring.annotation import Task
+from server.scoring.annotation import Annotation, Task
 from server.scoring.duplex.ears import Ears, Sides, ears
 from server.scoring.duplex.manner import Manner, cutoffs, manner
-from server.scoring.duplex.segments import Segment, between, merged, reaching
+from server.scoring.duplex.segments import Segment, between, gaps, merged, reaching
 from server.scoring.duplex.words_timed import TimedWord, per_minute
 from server.scoring.exchange import Exchange
 from server.scoring.score import JudgeNamed, Measure, Score, Unscored
 from server.scoring.settings import Settings
 
-VERSION = 1
+VERSION = 2
 USER_GAP, REPLY_GAP = 0.6, 0.5  # seconds; as the authors merge
 TASKS: tuple[Task, ...] = (
     "user_interruption", "user_backchannel", "talking_to_other", "background_speech",
 )  # fmt: skip
+ITEMS: tuple[Task, ...] = ("interruption", *TASKS)  # of which one is a whole recording
 _AROUND = (0.09, 0.15)  # seconds before and after the place where the reply falls silent
 _LAST = 1e-6
+_NOBODY = "nobody talked over the reply"
 
 _FOUND = (
     "Voices are found by Silero in both channels, the reply's echo taken out of the user's; user "
     "gaps up to 0.6 s and reply gaps up to 0.5 s are closed, as the authors do."
 )
+_ALL = " Of a benchmark's item it is the mean over the whole recording, as the authors take it;"
 _SPLIT = (
     "Before and after are parted at the end of the user's talking over it, at a word. Ours is the "
     "logged words spread over the voice, and our own pitch and level; the authors use parakeet and "
@@ -35,14 +38,15 @@ _SPLIT = (
 MEASURES = (
     Measure(
         "stop_latency_sec", "Time to stop", "duplex",
-        "How long both speak when the user talks over the reply.",
-        _FOUND + " Where the reply goes on, as it should after an “mm”, it is the length of that.",
-        "s", False, 0,
+        "How long both speak at a time, on average.",
+        _FOUND + _ALL + " else over all that the user begins to say while this reply sounds. Where "
+        "the reply goes on, as it should after an “mm”, it is the length of that.", "s", False, 0,
     ),
     Measure(
         "response_latency_sec", "Time to respond after an overlap", "duplex",
-        "From the end of what the user says over the reply to the next onset of the reply.",
-        _FOUND, "s", False, 0,
+        "From the end of what the user says to the next onset of the reply, on average.",
+        _FOUND + _ALL + " the first answer is one of these. Else only after what stopped a "
+        "reply.", "s", False, 0,
     ),
     Measure(
         "first_response_sec", "Time to the first response", "duplex",
@@ -112,45 +116,56 @@ class Overlaps:
 
     def measure(self, exchange: Exchange) -> dict[str, Score]:
         task = exchange.annotation.task
-        if task not in (None, "conversation", "interruption", *TASKS):
+        if task not in (None, "conversation", *ITEMS):
             raise Unscored("another task")
+        if task not in ITEMS and (exchange.reply is None or not exchange.reply.spoken):
+            raise Unscored("no reply")
         sides = self.ears.sides(exchange.conversation)
         user, reply = merged(sides.user, USER_GAP), merged(sides.reply, REPLY_GAP)
-        first = {"first_response_sec": _first_response(exchange, user, reply)}
-        try:
-            over = overlap(exchange, user, reply)
-        except Unscored as none:
-            missing = Score.none(str(none))
-            return {each.name: missing for each in MEASURES} | first
-        told = "the reply stopped" if over.stopped else "the reply went on"
-        return {
-            **first,
-            "stop_latency_sec": Score(over.length, told),
-            "response_latency_sec": _response(over, user, reply),
-            "abrupt_cut": _abrupt(over, sides),
-            **_changes(exchange, over, sides, user),
+        found = met(exchange, user, reply)
+        times = {
+            "stop_latency_sec": _stop(found),
+            "response_latency_sec": _response(exchange, found, user, reply),
+            "first_response_sec": _first_response(exchange, user, reply),
         }
+        try:
+            over = overlap(exchange.annotation, found, user, reply)
+        except Unscored as none:
+            return times | dict.fromkeys(("abrupt_cut", *_CHANGES), Score.none(str(none)))
+        cut = {"abrupt_cut": _abrupt(over, sides)}
+        return times | cut | _changes(exchange, over, sides, user)
 
 
 def build(settings: Settings) -> Overlaps:
     return Overlaps(ears())
 
 
-def overlap(exchange: Exchange, user: Sequence[Segment], reply: Sequence[Segment]) -> Overlap:
-    """The annotated one, or the first at which the user begins while this reply sounds."""
-    note = exchange.annotation
+def met(exchange: Exchange, user: Sequence[Segment], reply: Sequence[Segment]) -> list[Overlap]:
+    """All of an item; of a talk, those in which the user begins while this reply sounds."""
+    both = [Overlap(said, sounded) for sounded in reply for said in reaching(user, *sounded.span)]
+    if exchange.annotation.task in ITEMS:
+        return both
+    assert exchange.reply is not None, "looked at above"
+    begin, end = exchange.reply.start / WIRE_RATE, exchange.reply.end / WIRE_RATE
+    return [
+        each
+        for each in both
+        if each.reply.within(begin, end) and each.reply.start < each.user.start < end
+    ]
+
+
+def overlap(
+    note: Annotation, found: Sequence[Overlap], user: Sequence[Segment], reply: Sequence[Segment]
+) -> Overlap:
+    """The one that before and after are told by: the annotated one, or the first over a reply."""
     if note.overlap_start is not None:
         begin = note.overlap_start / WIRE_RATE
         end = (note.overlap_end or note.overlap_start + WIRE_RATE) / WIRE_RATE
         return _annotated(begin, end, user, reply)
-    if exchange.reply is None or not exchange.reply.spoken:
-        raise Unscored("no reply")
-    span = exchange.reply.start / WIRE_RATE, exchange.reply.end / WIRE_RATE
-    for sounding in reaching(reply, *span):
-        for speaking in user:
-            if sounding.start < speaking.start < min(sounding.end, span[1]):
-                return Overlap(speaking, sounding)
-    raise Unscored("nobody talked over the reply")
+    for each in found:
+        if each.reply.start < each.user.start:
+            return each
+    raise Unscored(_NOBODY)
 
 
 def _annotated(
@@ -181,15 +196,27 @@ def _first_response(exchange: Exchange, user: Sequence[Segment], reply: Sequence
     return Score(max(0.0, onset - before[-1].end))
 
 
-def _response(over: Overlap, user: Sequence[Segment], reply: Sequence[Segment]) -> Score:
-    end = over.user.end
-    onset = next((each.start for each in reply if each.start >= end), None)
-    again = next((each.start for each in user if each.start > end), None)
-    if over.reply.end > end:
-        return Score.none("the reply did not stop")
-    if onset is None or (again is not None and again < onset):
+def _stop(found: Sequence[Overlap]) -> Score:
+    if not found:
+        return Score.none(_NOBODY)
+    stopped = sum(each.stopped for each in found)
+    mean = sum(each.length for each in found) / len(found)
+    return Score(mean, f"the reply stopped at {stopped} of {len(found)} overlaps")
+
+
+def _response(
+    exchange: Exchange, found: Sequence[Overlap], user: Sequence[Segment], reply: Sequence[Segment]
+) -> Score:
+    waits = gaps(user, reply)
+    if exchange.annotation.task not in ITEMS:
+        ends = {each.user.end for each in found if each.reply.end <= each.user.end}
+        if not ends:
+            return Score.none("the reply did not stop" if found else _NOBODY)
+        waits = [each for each in waits if each.start in ends]
+    if not waits:
         return Score.none("no reply after it")
-    return Score(onset - end)
+    mean = sum(each.length for each in waits) / len(waits)
+    return Score(mean, f"mean of {len(waits)}")
 
 
 def _abrupt(over: Overlap, sides: Sides) -> Score:

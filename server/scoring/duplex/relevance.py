@@ -25,13 +25,13 @@ VOICES = {
     "talking_to_other": "the user talks to somebody else",
     "background_speech": "somebody in the background talks",
 }
-INTERRUPTIONS = ("interruption", "user_interruption")
+INTERRUPTION = "interruption"  # of 1.0; those of 1.5 are not rated, their behaviour is told
 NO_INTERRUPTION, NO_OVERLAP = "nobody interrupted", "no overlap of Full-Duplex-Bench 1.5"
 
 MEASURES = (
     Measure(
         RATING, "Answers the interruption", "duplex",
-        "How well the reply after an interruption answers it.",
+        "How well the reply after an interruption of Full-Duplex-Bench 1.0 answers it.",
         "Full-Duplex-Bench's judge is GPT-4-turbo with a prompt of its own; the reply's words are "
         "those the log says were heard. Recorded talks count too, where a reply was cut short.",
         "", True, 0, 5,
@@ -49,6 +49,7 @@ MEASURES = (
 
 class Relevance(Judged):
     name = NAME
+    version = 2
     rubrics = ("interruption", "overlap")
 
     def judged(self, sitting: Sitting) -> dict[str, Score]:
@@ -59,7 +60,7 @@ class Relevance(Judged):
         exchange = sitting.exchange
         marked = exchange.annotation.overlap_start
         task = exchange.annotation.task
-        if task in INTERRUPTIONS and marked is not None:
+        if task == INTERRUPTION and marked is not None:
             told = _over(exchange, marked)
             told["reply"] = _next(exchange, marked)
         elif task is None and exchange.before and exchange.before[-1].interrupted:

@@ -26,11 +26,14 @@ def takes_over(words: Sequence[TimedWord]) -> bool:
 @dataclass(frozen=True, slots=True)
 class Backchannels:
     took_over: bool
-    events: tuple[Segment, ...]  # the short segments before anything long
+    events: tuple[Segment, ...]  # since the floor was last taken, by nothing long
 
 
 def backchannels(speech: Sequence[Segment], words: Sequence[TimedWord]) -> Backchannels:
-    """Short segments are events; a long one takes the floor, and so may the last short one."""
+    """Short segments are events, until one takes the floor; what comes after it counts anew.
+
+    A long one takes the floor for good, and leaves the events before it, as the authors do.
+    """
     took_over = False
     events: list[Segment] = []
     for each in speech:
@@ -38,7 +41,10 @@ def backchannels(speech: Sequence[Segment], words: Sequence[TimedWord]) -> Backc
             return Backchannels(True, tuple(events))
         count = len(during(words, each.start, each.end))
         took_over = not (each.length < SHORT_SEC and count <= BRIEF_WORDS)
-        events.append(each)
+        if took_over:
+            events.clear()
+        else:
+            events.append(each)
     return Backchannels(took_over, tuple(events))
 
 

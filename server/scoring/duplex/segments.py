@@ -26,6 +26,10 @@ class Segment:
     def length(self) -> float:
         return self.end - self.start
 
+    @property
+    def span(self) -> tuple[float, float]:
+        return self.start, self.end
+
     def within(self, begin: float, end: float) -> "Segment | None":
         """What of it lies between; None for nothing."""
         start, stop = max(self.start, begin), min(self.end, end)
@@ -75,10 +79,16 @@ def reaching(speech: Iterable[Segment], begin: float, end: float) -> list[Segmen
     return [each for each in speech if each.within(begin, end)]
 
 
-def shared(one: Sequence[Segment], other: Sequence[Segment]) -> list[Segment]:
-    """Where both speak."""
-    both = (a.within(b.start, b.end) for a in one for b in other)
-    return sorted(each for each in both if each)
+def gaps(user: Sequence[Segment], reply: Sequence[Segment]) -> list[Segment]:
+    """From the last end of the user's speech to each onset of the reply that follows one."""
+    found = []
+    onset = float("-inf")
+    for each in sorted(reply):
+        ends = [said.end for said in user if onset <= said.end < each.start]
+        onset = each.start
+        if ends:
+            found.append(Segment(max(ends), onset))
+    return found
 
 
 def pauses(speech: Sequence[Segment], shortest: float) -> list[Segment]:

@@ -14,7 +14,7 @@ from server.scoring.exchange import Exchange
 from server.scoring.score import JudgeNamed, Measure, Score, Unavailable, Unscored
 from server.scoring.settings import Settings
 
-VERSION = 1
+VERSION = 2
 PAUSE_SEC = 0.2  # a silence between words shorter than this is no chance to take the floor
 RESUMED_SEC = 1.0  # who goes on so soon, and for so long, had not ended
 WAITED_SEC = 4.0  # a reply that has not come by then was not meant to come
@@ -50,7 +50,9 @@ MEASURES = (
     Measure(
         "backchannel_freq", "Backchannels", "duplex",
         "Short sounds of listening in each second of the user's talk.",
-        _TASK + "Segments by Silero with its default settings, as the authors do.", "/s", True, 0,
+        _TASK + "Segments by Silero with its default settings, as the authors do. Those before one "
+        "of up to 3 s that takes the floor do not count: the authors forget them then.",
+        "/s", True, 0,
     ),
     Measure(
         "backchannel_jsd", "Backchannels at other times than people's", "duplex",

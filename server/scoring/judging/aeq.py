@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from server.scoring.judging import material
 from server.scoring.judging.judge import Sound
 from server.scoring.judging.rubric import rubric
-from server.scoring.judging.sitting import Judged, Sitting, judge, self_agreement, tried
-from server.scoring.score import Instrument, Measure, Score
+from server.scoring.judging.sitting import Judged, Sitting, judge, self_agreement
+from server.scoring.score import Instrument, Measure, Score, tried
 from server.scoring.settings import Settings
 
 NAME = "aeq"

@@ -12,7 +12,7 @@ import httpx2
 from pydantic import BaseModel, ValidationError
 
 from server.scoring.judging.hosts import address, beside_us
-from server.scoring.score import Unavailable, Unscored
+from server.scoring.score import Passing, Unavailable
 from server.scoring.scored import Usage
 from server.scoring.settings import JudgeSettings
 
@@ -20,7 +20,6 @@ Message = Mapping[str, Any]
 Pause = Callable[[float], None]
 
 NOT_CONFIGURED = "no judge is configured: --judge URL --judge-model NAME"
-# All begin alike: such trouble may be over next time, and is not cached.
 NO_ANSWER = "the judge did not answer"
 NO_KEY = f"{NO_ANSWER}: it did not accept our key"
 NO_MODEL = f"{NO_ANSWER}: it does not know the model"
@@ -29,12 +28,12 @@ TRIES = 4
 FIRST_PAUSE_SEC, LONGEST_PAUSE_SEC = 1.0, 60.0
 CONNECT_SEC = 10.0
 GIVEN_UP_AFTER = 3  # questions in a row that nobody answered: the rest need not wait as long
-PASSING = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
+BUSY = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 # What a server may not know and we can do without, in the order in which it is left out.
 DISPENSABLE = ("response_format", "seed")
 
 
-class NoAnswer(Unscored):
+class NoAnswer(Passing):
     """The judge is not there, or not for us: the next question will not fare better."""
 
 
@@ -133,7 +132,7 @@ class Endpoint:
             raise NoAnswer(NO_KEY)
         if reply.status_code == 404:
             raise NoAnswer(NO_MODEL)
-        raise Unscored(REFUSED)
+        raise Passing(REFUSED)
 
     def _tried(self, question: Mapping[str, Any]) -> httpx2.Response:
         """Asks again, later and later, where the trouble may pass."""
@@ -145,7 +144,7 @@ class Endpoint:
             except httpx2.TransportError:
                 pass
             else:
-                if reply.status_code not in PASSING:
+                if reply.status_code not in BUSY:
                     return reply
                 wait = _asked_to_wait(reply) or wait
             if attempt + 1 < TRIES:

@@ -7,8 +7,8 @@ from server.scoring.judging.flat import FlatVoices
 from server.scoring.judging.judge import Judge, Sound, Verdict
 from server.scoring.judging.pairs import preference
 from server.scoring.judging.rubric import rubric
-from server.scoring.judging.sitting import Judged, Sitting, judge, self_agreement, tried
-from server.scoring.score import Instrument, Measure, Score, Unscored
+from server.scoring.judging.sitting import Judged, Sitting, judge, self_agreement
+from server.scoring.score import Instrument, Measure, Score, Unscored, tried
 from server.scoring.settings import Settings
 
 NAME = "counterfactual"

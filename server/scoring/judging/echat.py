@@ -6,8 +6,8 @@ from server.scoring.exchange import Exchange
 from server.scoring.judging import material
 from server.scoring.judging.judge import Judge
 from server.scoring.judging.rubric import rubric
-from server.scoring.judging.sitting import Judged, Sitting, judge, self_agreement, tried
-from server.scoring.score import Instrument, JudgeNamed, Measure, Score, Unscored
+from server.scoring.judging.sitting import Judged, Sitting, judge, self_agreement
+from server.scoring.score import Instrument, JudgeNamed, Measure, Score, Unscored, tried
 from server.scoring.settings import Settings
 
 NAME = "echat"

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from server.scoring.judging import material
 from server.scoring.judging.rubric import rubric
-from server.scoring.judging.sitting import Judged, Sitting, judge, self_agreement, tried
-from server.scoring.score import Instrument, Measure, Score, Unscored
+from server.scoring.judging.sitting import Judged, Sitting, judge, self_agreement
+from server.scoring.score import Instrument, Measure, Score, Unscored, tried
 from server.scoring.settings import Settings
 
 NAME = "echomind"
@@ -61,7 +61,7 @@ class EchoMind(Judged):
         try:
             cue = material.cue(exchange)
         except Unscored as trouble:
-            missing = {KEYS[CUE_KEY]: Score.none(str(trouble))}
+            missing = {KEYS[CUE_KEY]: Score.none(trouble)}
             asked = asked.only([key for key in KEYS if key != CUE_KEY])
         else:
             told["how_it_was_said"] = cue.words

@@ -1,23 +1,21 @@
 """EmpathyEval: of two or three replies, does the judge choose the one that people chose?"""
 
-import re
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
 from models.types import AudioChunk
 from server.scoring.exchange import Exchange
+from server.scoring.judging import candidates
 from server.scoring.judging.judge import Sound
 from server.scoring.judging.rubric import rubric
-from server.scoring.judging.sitting import Judged, Sitting, judge, self_agreement, tried
-from server.scoring.score import Instrument, Measure, Score, Unscored
+from server.scoring.judging.sitting import Judged, Sitting, judge, self_agreement
+from server.scoring.score import Instrument, Measure, Passing, Score, Unscored, tried
 from server.scoring.settings import Settings
 
 NAME = "empathy_choice"
 KEY = "most_empathetic"
 NOT_ITS_TASK = "not an item of EmpathyEval"
-LETTERED = re.compile(r"\s*([A-Z])[.):]\s+(.*)", re.DOTALL)
-SOUNDS = frozenset({".wav", ".flac", ".mp3", ".ogg", ".m4a"})
 
 MEASURES = (
     Measure(
@@ -41,15 +39,15 @@ class EmpathyChoice(Judged):
         truth = sitting.exchange.annotation
         if truth.task != "empathy_choice":
             raise Unscored(NOT_ITS_TASK)
-        options = dict(map(_lettered, enumerate(truth.options)))
+        options = candidates.lettered(truth.options)
         if len(options) < 2 or truth.answer not in options:
             raise Unscored("no right choice is known")
         told: dict[str, object] = {"situation": truth.context} if truth.context else {}
         sounds = _utterance(sitting, told)
         for letter, option in options.items():
-            if Path(option).suffix.lower() in SOUNDS:
+            if path := candidates.sound(option):
                 sitting.judge.listening()
-                sounds.append(Sound(f"reply {letter}", _opened(Path(option))))
+                sounds.append(Sound(f"reply {letter}", _opened(path)))
             else:
                 told[f"reply_{letter}"] = option
         asked = rubric(NAME).offering(KEY, list(options))
@@ -72,13 +70,6 @@ def _words(exchange: Exchange) -> str:
     return exchange.annotation.text or exchange.user_words()
 
 
-def _lettered(option: tuple[int, str]) -> tuple[str, str]:
-    """By its own letter, or by its place."""
-    place, told = option
-    found = LETTERED.fullmatch(told)
-    return (found[1], found[2].strip()) if found else (chr(ord("A") + place), told)
-
-
 def _opened(path: Path) -> AudioChunk:
     """Decoded here, so that nothing but sound can leave the disk."""
     import numpy as np
@@ -87,7 +78,7 @@ def _opened(path: Path) -> AudioChunk:
     try:
         samples, rate = soundfile.read(path, dtype="float32", always_2d=True)
     except (OSError, soundfile.SoundFileError):
-        raise Unscored("a candidate's sound cannot be read") from None
+        raise Passing("a candidate's sound cannot be read") from None
     return AudioChunk(np.ascontiguousarray(samples.mean(axis=1)), rate)
 
 

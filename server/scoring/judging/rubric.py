@@ -4,7 +4,7 @@ import hashlib
 import json
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -71,7 +71,7 @@ class Rubric:
     def only(self, keys: Sequence[str]) -> "Rubric":
         """The same with these questions alone."""
         kept = tuple(question for question in self.questions if question.key in keys)
-        return Rubric(self.name, self.digest, self.role, kept, self.reason, self.example)
+        return replace(self, questions=kept)
 
     def offering(self, key: str, options: Sequence[str]) -> "Rubric":
         """The same with these to choose from."""
@@ -81,7 +81,7 @@ class Rubric:
             else question
             for question in self.questions
         )
-        return Rubric(self.name, self.digest, self.role, changed, self.reason, self.example)
+        return replace(self, questions=changed)
 
     @property
     def fields(self) -> list[Field]:

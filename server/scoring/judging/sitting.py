@@ -1,14 +1,16 @@
 """One exchange before a judge: what is asked about it, and how far the answers agree."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
+from weakref import WeakValueDictionary
 
 from server.scoring.exchange import Exchange
-from server.scoring.judging.judge import Judge, Sound, Unreadable, Verdict
+from server.scoring.judging.judge import Judge, Sound, Verdict
 from server.scoring.judging.rubric import Rubric, rubric
-from server.scoring.score import Family, JudgeNamed, Measure, Score, Unscored
+from server.scoring.score import Family, JudgeNamed, Measure, Score
+from server.scoring.score import tried as tried
 from server.scoring.scored import Usage
-from server.scoring.settings import Settings
+from server.scoring.settings import JudgeSettings, Settings
 
 ASKED_ONCE = "the judge was asked once"
 AGREEMENT = "judge_self_agreement_"  # and the name of the instrument
@@ -41,7 +43,8 @@ class Sitting:
         elif self._verdicts:
             score = Score.none(ASKED_ONCE)
         else:
-            score = Score.none(str(next(iter(scores.values())).unscored))
+            first = next(iter(scores.values()))
+            score = Score.none(str(first.unscored), passing=first.passing)
         return {AGREEMENT + instrument: score}
 
 
@@ -78,19 +81,17 @@ class Judged:
         raise NotImplementedError
 
 
+# One for all instruments of a run, so that one that is gone is waited for once; the next run
+# has another, since nobody holds it any longer.
+_judges: WeakValueDictionary[JudgeSettings, Judge] = WeakValueDictionary()
+
+
 def judge(settings: Settings) -> Judge:
     """The one that is configured; Unavailable where there is none."""
-    return Judge(settings.judge)
-
-
-def tried(names: Iterable[str], take: Callable[[], Mapping[str, Score]]) -> dict[str, Score]:
-    """Some measures that stand or fall together, while others of the same exchange go on."""
-    try:
-        return dict(take())
-    except Unreadable as trouble:
-        return {name: Score.none(str(trouble), trouble.raw) for name in names}
-    except Unscored as trouble:
-        return {name: Score.none(str(trouble)) for name in names}
+    found = _judges.get(settings.judge)
+    if found is None:
+        _judges[settings.judge] = found = Judge(settings.judge)
+    return found
 
 
 def self_agreement(instrument: str, title: str, family: Family) -> Measure:

@@ -7,10 +7,10 @@ from pydantic import BaseModel
 
 from server.reports import Metric
 from server.scoring import instruments
+from server.scoring.chance import SURE
 from server.scoring.report.sides import Answered, Key, Side
 from server.scoring.statistics import Difference, holm, paired, unpaired
 
-SURE = 0.05  # of p, corrected
 DRAWS = 10_000  # more than for means: corrected over many metrics, a coarse p is none
 
 Verdict = Literal["a", "b", "differs", "none", "too few", "not comparable"]

@@ -1,5 +1,6 @@
 """A comparison as a page and as Markdown."""
 
+from server.scoring.drawing import FEWEST
 from server.scoring.report import markdown, page
 from server.scoring.report.blocks import (
     Block,
@@ -157,8 +158,8 @@ def _table(called: list[Compared], found: Comparison) -> Table:
         for each in called
     )
     caption = (
-        f"Means over what is compared; n counts pairs. Bootstrap of {found.draws:,} draws over "
-        "items or sessions."
+        f"Means over what is compared; n counts pairs. Intervals by bootstrap, p by permutation, "
+        f"{found.draws:,} draws over scripts or sessions; fewer than {FEWEST} of them have neither."
     )
     return Table(head, rows, caption, frozenset(range(1, 8)))
 

@@ -26,7 +26,7 @@ MOST = 600  # letters of what somebody said
 # All that could begin markup, a link, a mention or a table's next cell.
 MARKS = re.compile(r"([\\`*_{}\[\]<>#!|~&$@^])")
 LINKS = re.compile(r"(?i)(?<=\bwww)\.|:(?=//)")
-FIRST = re.compile(r"^([-+=]|\d+(?=[.)]))")  # of a line: a list, a rule, a heading
+FIRST = re.compile(r"^([-+=]|\d+(?=[.)](?:\s|$)))")  # of a line: a list, a rule, a heading
 
 
 def escaped(said: object) -> str:

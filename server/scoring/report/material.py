@@ -7,11 +7,12 @@ from functools import cached_property
 from heapq import heappush, heappushpop
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
 from server.reports import Group, Metric
+from server.scoring.arms import CLEAN, WANT_REPLY
 from server.scoring.report.reading import BrokenScores, pieces
 from server.scoring.results import Results, ToldExchange
 
@@ -24,8 +25,17 @@ RANKING = (
     "reply_latency_ms",
 )  # fmt: skip
 # What tells which part of which data set an exchange is, and how it was played.
-CLEAN = "clean"  # the condition others published under
 TOLD_APART = ("benchmark", "task", "variant", "cue_given", "prompt", "speech", "setting")
+
+
+class Way(NamedTuple):
+    """How items were played that may stand in one cell beside a published figure."""
+
+    benchmark: str | None
+    cue_given: str | None
+    prompt: str | None
+    speech: str | None
+    task: str | None
 
 
 @dataclass(slots=True)
@@ -56,7 +66,8 @@ class Material:
     head: Results  # without its exchanges
     exchanges: int
     apart: Mapping[str, Counter[str]]  # by attribute of TOLD_APART
-    tallies: Mapping[tuple[str | None, str | None], Mapping[str, Tally]]  # benchmark, cue given
+    tallies: Mapping[Way, Mapping[str, Tally]]  # of clean plays, by metric
+    answered: Mapping[Way, Tally]  # of those that want a reply: 1 for each that got one
     ranked: Ranked
 
     @cached_property
@@ -98,7 +109,9 @@ def read(path: Path) -> Material:
         raise BrokenScores(f"{path.name} is no report: {place}: {first['msg']}.") from None
     except (KeyError, TypeError, AttributeError):
         raise BrokenScores(f"{path.name} is no report: an exchange is not in its form.") from None
-    return Material(results, passing.exchanges, passing.apart, passing.tallies, ranked)
+    return Material(
+        results, passing.exchanges, passing.apart, passing.tallies, passing.answered, ranked
+    )
 
 
 @dataclass(slots=True)
@@ -125,8 +138,9 @@ class _Passing:
 
     def __init__(self) -> None:
         self.apart: dict[str, Counter[str]] = {name: Counter() for name in TOLD_APART}
-        self.tallies: dict[tuple[str | None, str | None], dict[str, Tally]] = {}
-        self._ends: dict[str, _Ends] = {}
+        self.tallies: dict[Way, dict[str, Tally]] = {}
+        self.answered: dict[Way, Tally] = {}
+        self._ends: dict[tuple[bool, str], _Ends] = {}
         self._turns = count()
         self.exchanges = 0
 
@@ -142,23 +156,34 @@ class _Passing:
             for name, score in exchange.get("scores", {}).items()
             if score.get("value") is not None
         }
-        place = truth.get("benchmark"), truth.get("cue_given")
-        if truth.get("condition") in (None, CLEAN):
-            tallies = self.tallies.setdefault(place, {})
+        clean = truth.get("condition") in (None, CLEAN)
+        if clean:
+            way = Way(*(truth.get(name) for name in Way._fields))
+            tallies = self.tallies.setdefault(way, {})
             for name, value in values.items():
                 tallies.setdefault(name, Tally()).add(value)
+            if way.task in WANT_REPLY and exchange.get("user_item"):
+                got = float(exchange.get("reply_item") is not None)
+                self.answered.setdefault(way, Tally()).add(got)
+        plain = clean and truth.get("cue_given") in (None, "perceived")
         turn = next(self._turns)
         order = [name for name in RANKING if name in values]
         for name in order:
             # Those that are equal are told apart by the other metrics.
             key = (values[name], *(values.get(other, 0.0) for other in RANKING[:-1]))
-            self._ends.setdefault(name, _Ends()).add(key, turn, exchange)
+            self._ends.setdefault((plain, name), _Ends()).add(key, turn, exchange)
 
     def ranked(self, metrics: Mapping[str, Metric]) -> Ranked:
-        name = next((each for each in RANKING if each in self._ends and each in metrics), None)
-        if name is None:
+        """Of what people get; only where there is none of that, of what was tried."""
+        known = [
+            (plain, name)
+            for plain in (True, False)
+            for name in RANKING
+            if (plain, name) in self._ends and name in metrics
+        ]
+        if not known:
             return Ranked(None)
-        ends = self._ends[name]
+        ends, name = self._ends[known[0]], known[0][1]
         low = [each[2] for each in sorted(ends.low, key=lambda each: each[:2], reverse=True)]
         high = [each[2] for each in sorted(ends.high, key=lambda each: each[:2], reverse=True)]
         metric = metrics[name]

@@ -19,6 +19,9 @@ class Column(Part):
     unit: str = ""
     higher_is_better: bool | None = True
     ours: str | None = None  # our metric of the same definition; none: we have none
+    tasks: tuple[str, ...] = ()  # of our items: the first that there are values of; none: any
+    speech: Literal["human", "synthetic"] | None = None  # of our items; none: any
+    encoder: str = ""  # the network theirs was made with, if it matters
     scale: float = 1.0  # ours times this is in their unit
     relation: Literal["computed", "judged", "caution"] = "computed"
     note: str = ""
@@ -29,6 +32,10 @@ class Published(Part):
     name: str
     title: str
     benchmark: str | None = None  # as annotations name it
+    apart: tuple[str, ...] = (
+        "cue_given",
+        "prompt",
+    )  # what makes a row of ours, beside the data set
     about: str
     source: str
     judge: str

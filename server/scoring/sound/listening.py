@@ -12,7 +12,7 @@ from models.types import EAR_RATE, AudioChunk, Samples
 from models.weights import WeightsError
 from server.scoring.exchange import Exchange
 from server.scoring.judging.hosts import beside_us
-from server.scoring.score import JudgeNamed, Unavailable, Unscored
+from server.scoring.score import JudgeNamed, Passing, Unavailable, Unscored
 from server.scoring.settings import Settings
 from server.scoring.sound.clip import reply_clip
 from server.scoring.sound.memo import Memo
@@ -26,10 +26,6 @@ if TYPE_CHECKING:
 OTHER = "other"  # it is heard, and has no name here
 PATIENCE = 60.0  # seconds: nobody waits for an answer
 LONGEST = 60 * EAR_RATE  # samples the process takes
-
-
-class Passing(Unscored):
-    """Trouble that may be over the next time: its phrase begins so that it is not cached."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,18 +1,21 @@
 """Whether a reply sounds as it should: EchoMind's EmoAlign and VocalBench's acoustic score."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 from models.errors import BackendError
 from models.perception.hub_labels import emotions
 from models.perception.labels import EMOTIONS
 from server.scoring.exchange import Exchange
-from server.scoring.score import JudgeNamed, Measure, Score, Unavailable, Unscored
+from server.scoring.score import JudgeNamed, Measure, Passing, Score, Unavailable, Unscored, tried
 from server.scoring.settings import Settings
 from server.scoring.sound import listening
 from server.scoring.sound.fitting import FITTING, FIVE, PERCEIVED, VOCALBENCH, Suitability
 from server.scoring.sound.listening import Emotion, Listener
+
+Take = Callable[[Exchange, Emotion], tuple[float, str]]
 
 _LISTENER = (
     "The authors listen with emotion2vec+ large; without its process our own perceiver does, whose "
@@ -76,16 +79,15 @@ class ReplyEmotion:
 
     def measure(self, exchange: Exchange) -> Mapping[str, Score]:
         voice = listening.heard(exchange, self.settings)
-        found = {}
-        scores = {"emo_align": _align, "vocalbench_acoustic": _acoustic, "vocal_fit": _fit}
-        for name, score in scores.items():
-            try:
-                value, why = score(exchange, voice)
-            except Unscored as reason:
-                found[name] = Score.none(str(reason))
-            else:
-                found[name] = Score(value, f"{why}; heard by {self.listener.judge.name}")
+        takes = {"emo_align": _align, "vocalbench_acoustic": _acoustic, "vocal_fit": _fit}
+        found: dict[str, Score] = {}
+        for name, take in takes.items():
+            found |= tried([name], partial(self._taken, name, take, exchange, voice))
         return found
+
+    def _taken(self, name: str, take: Take, exchange: Exchange, voice: Emotion) -> dict[str, Score]:
+        value, why = take(exchange, voice)
+        return {name: Score(value, f"{why}; heard by {self.listener.judge.name}")}
 
 
 def build(settings: Settings) -> ReplyEmotion:
@@ -97,7 +99,7 @@ def reply_emotion(exchange: Exchange, settings: Settings) -> tuple[str, dict[str
     try:
         voice = listening.heard(exchange, settings)
     except Unavailable:
-        raise Unscored("the emotion of replies cannot be heard here") from None
+        raise Passing("the emotion of replies cannot be heard here") from None
     return voice.name, dict(voice.chances)
 
 

@@ -1,6 +1,7 @@
 """EchoMind: the published folders, and the sample pack of three scripts and four questions."""
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -37,13 +38,13 @@ def load(folder: Path) -> Iterator[Item]:
 def _published(data: Path, made: str, speech: Literal["human", "synthetic"]) -> Iterator[Item]:
     scripts = list(records(data / f"script_info_{made}.json"))
     audio = data / "audio"
-    for record in scripts:
-        yield from _script(record, audio, speech)
-    by_id = {text(record, "case_id"): record for record in scripts}
+    items = [item for record in scripts for item in _script(record, audio, speech)]
+    yield from items
+    clips = _clips(items)
     for level in LEVELS:
         if (file := data / "MCQ" / f"{level}.json").is_file():
             for record in records(file):
-                yield from _question(record, by_id, audio, level, speech)
+                yield from _question(record, clips, audio, level, speech)
 
 
 def _script(record: Record, audio: Path, speech: Literal["human", "synthetic"]) -> Iterator[Item]:
@@ -98,9 +99,18 @@ def _reference(part: Record, record: Record, variant: str) -> str | None:
     return text(part, *names) or text(record, *(name for name in names if variant in name))
 
 
+def _clips(items: Sequence[Item]) -> dict[Path | str, Item]:
+    """By their file, and by its name alone where no other has the same."""
+    names = Counter(item.audio.name for item in items)
+    alone: dict[Path | str, Item] = {
+        item.audio.name: item for item in items if names[item.audio.name] == 1
+    }
+    return alone | {item.audio: item for item in items}
+
+
 def _question(
     record: Record,
-    scripts: Mapping[str | None, Record],
+    clips: Mapping[Path | str, Item],
     audio: Path,
     level: Literal["understanding", "reasoning"],
     speech: Literal["human", "synthetic"],
@@ -109,29 +119,48 @@ def _question(
     options = listed(record.get("options_text") or record.get("options"))
     if name is None or not options:
         return
-    script = scripts.get(text(record, "case_id")) or {}
-    told = text(record, "spoken_info") or text(script, "spoken_info")
+    file = within(audio, f"{text(record, 'audio_dir') or ''}/{name}")
+    # A question is about one rendering of a script: only that one's cue is the truth about it.
+    clip = clips.get(file) or clips.get(file.name) or Item(_unlisted(record, name), file)
+    known = clip.annotation
     yield Item(
         Annotation(
             benchmark=NAME,
             item=text(record, "question_id"),
-            group=text(record, "case_id"),
+            group=known.group,
             task="mcq",
-            variant=_variant(name),
-            topic=text(record, "topic") or text(script, "topic"),
+            variant=known.variant,
+            topic=known.topic,
             speech=speech,
-            text=text(record, *WORDS) or text(script, *WORDS),
-            cue=cue(told),
-            spoken_info=told,
-            dimension=fine(cue(told)),
+            text=known.text,
+            cue=known.cue,
+            spoken_info=known.spoken_info,
+            dimension=known.dimension,
             question=text(record, "question"),
             options=options,
             answer=answer,
             kind=text(record, *KINDS),
             level=level,
         ),
-        within(audio, f"{text(record, 'audio_dir') or ''}/{name}"),
-        coarse(cue(told)),
+        file,
+        clip.about or coarse(known.cue),
+    )
+
+
+def _unlisted(record: Record, name: str) -> Annotation:
+    """What a question tells of a clip that no script has; no cue where it may be another's."""
+    variant = _variant(name)
+    told = NEUTRAL if variant == "neutral" else text(record, "spoken_info")
+    if variant == "alternative":
+        told = None
+    return Annotation(
+        group=text(record, "case_id"),
+        variant=variant,
+        topic=text(record, "topic"),
+        text=text(record, *WORDS),
+        cue=cue(told),
+        spoken_info=told,
+        dimension=fine(cue(told)),
     )
 
 

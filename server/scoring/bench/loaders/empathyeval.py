@@ -1,7 +1,9 @@
 """EmpathyEval: an utterance in a situation, and replies of which one is the most empathetic."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -18,6 +20,14 @@ OPTION = re.compile(r"opt-([A-Z])", re.IGNORECASE)
 
 
 def load(folder: Path) -> Iterator[Item]:
+    items = list(_items(folder))
+    sizes = Counter(item.annotation.group for item in items)
+    for item in items:
+        size = {"group_size": sizes[item.annotation.group]}
+        yield replace(item, annotation=item.annotation.model_copy(update=size))
+
+
+def _items(folder: Path) -> Iterator[Item]:
     for file in sorted(folder.rglob("*.json")):
         for record in records(file):
             if text(record, "utterance_audio") and isinstance(record.get("options"), dict):

@@ -92,6 +92,11 @@ def _figure(found: Flow) -> Figure:
         "known to be wrong. Orange bands are poor replies, green ones good. What nobody measured "
         "is “not known”, never “fine”."
     )
+    if found.by_proxy:
+        caption += (
+            f" Of {found.by_proxy:,} no judge was asked: among those, a quarter of the run is poor "
+            "by construction, since the replies least like their references are called so."
+        )
     return Figure(drawn, caption)
 
 

@@ -5,6 +5,8 @@ from typing import cast
 
 from server.reports import Metric
 from server.scoring.analyses.strands import Strand, strand
+from server.scoring.arms import DATA, OWN_TALK
+from server.scoring.drawing import FEWEST
 from server.scoring.judging.sitting import AGREEMENT
 from server.scoring.report.blocks import (
     Block,
@@ -20,7 +22,7 @@ from server.scoring.report.blocks import (
     nothing,
 )
 from server.scoring.report.drawings.dots import gauge
-from server.scoring.report.figures import MINUS, counted, measured, span
+from server.scoring.report.figures import MINUS, counted, measured, share, span
 from server.scoring.report.material import Material
 from server.scoring.score import Family, Measure
 
@@ -49,17 +51,14 @@ FAMILIES = {
     "human": "People",
     STEADY: "How often a judge gives the same answer twice",
 }
+CUES = {"true": "true cue given", "none": "no cue given", "perceived": "cue as perceived"}
 HEAD = ("Metric", "Mean", "95 % interval", "On its scale", "n", "Unscored", "Judge")
 
 
 def headline(material: Material) -> Section:
-    found: list[Block] = [
-        Para(
-            "Means over exchanges with 95 % bootstrap intervals; sessions are drawn whole. What "
-            "could not be scored is never counted as anything, and is told below.",
-            "note",
-        )
-    ]
+    found: list[Block] = [Para(_over(material), "note")]
+    if told := _silence(material):
+        found.append(Para(told, "warning"))
     shown: set[str] = set()
     for half, title in EMPATHY.items():
         metrics = [
@@ -85,8 +84,57 @@ def headline(material: Material) -> Section:
         )
     )
     found += [Heading("Everything else"), _rest(material, shown)]
+    found += _own_talk(material)
     found += _caveats(material.head.metrics)
     return Section("headline", "All figures", tuple(found))
+
+
+def _over(material: Material) -> str:
+    """Which exchanges, drawn by what, and what is told elsewhere."""
+    over = material.head.headline
+    how = [CUES[over.cue]] if over.cue in CUES else []
+    how += [over.condition] if over.condition else []
+    played = f" ({', '.join(how)})" if how else ""
+    told = (
+        f"Means over {counted(over.exchanges, 'exchange')} of {', '.join(over.data) or 'nothing'}"
+        f"{played}, with 95 % bootstrap intervals; "
+    )
+    if over.drawn == "scripts":
+        told += f"{counted(over.clusters, 'script')} are drawn, each with all its plays."
+    else:
+        told += f"{counted(over.clusters, 'session')} are drawn whole."
+    told += f" Fewer than {FEWEST} have no interval."
+    if over.aside:
+        aside = ", ".join(f"{name} ({n:,})" for name, n in over.aside.items())
+        told += f" Not among them, but in tables of their own: {aside}."
+    for name, values in over.pooled.items():
+        told += f" They pool {name}: {', '.join(values)}."
+    return told + " What could not be scored is never counted as anything, and is told below."
+
+
+def _silence(material: Material) -> str:
+    over = material.head.headline
+    if not over.unanswered:
+        return ""
+    return (
+        f"{counted(over.unanswered, 'exchange')} of {over.asked:,} got no reply "
+        f"({share(over.unanswered / over.asked)}). Judges, C1 to C4 as all others, saw only "
+        "replies that there are; likeness to a reference counts silence as 0. Who is silent where "
+        "it is hard gains on what is judged."
+    )
+
+
+def _own_talk(material: Material) -> list[Block]:
+    """Of a run that has both: never in one mean with a benchmark's items."""
+    if OWN_TALK in material.head.headline.data:
+        return []
+    groups = material.groups(DATA).get(OWN_TALK, {})
+    rows = [
+        _row(metric.model_copy(update=groups[metric.name].model_dump(exclude={"metric", "value"})))
+        for metric in material.head.metrics
+        if metric.name in groups
+    ]
+    return [Heading("People's own talk, apart"), _table(rows)] if rows else []
 
 
 def strand_of(metric: Metric) -> Strand | None:

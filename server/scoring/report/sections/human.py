@@ -164,7 +164,7 @@ def _arena(found: Human) -> list[Block]:
             each.strength,
             each.low,
             each.high,
-            f"Elo {number(each.elo, 0)}, {each.wins}–{each.losses}–{each.ties}",
+            f"Elo {number(each.elo, 0)}, {each.wins}–{each.losses}–{each.ties}–{each.bad}",
         )
         for each in found.systems
     ]
@@ -172,6 +172,10 @@ def _arena(found: Human) -> list[Block]:
     caption = (
         f"Bradley–Terry strengths from {counted(found.votes, 'blind vote')} by people, with 95 % "
         "intervals; 0 is the mean of all, ln 2 more is twice as strong. At the right "
-        "Elo and wins–losses–ties."
+        "Elo and wins–losses–ties–both bad, which changes no strength."
     )
+    if found.votes_prepared:
+        caption += f" In {found.votes_prepared:,} a recording spoke, and not who voted."
+    if found.votes_left_out:
+        caption += f" Left out: {found.votes_left_out:,} on systems set up otherwise since."
     return [head, Figure(drawn, caption)]

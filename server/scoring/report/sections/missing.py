@@ -23,6 +23,7 @@ MOST = 200  # broken parts that are listed
 def missing(material: Material) -> Section:
     blocks: list[Block] = [*_unscored(material)]
     head = material.head
+    blocks += _failed(material)
     blocks.append(Heading("Sessions that were left out"))
     if head.left_out:
         rows = tuple(plain(reason, figure(f"{n:,}")) for reason, n in head.left_out.items())
@@ -38,6 +39,25 @@ def missing(material: Material) -> Section:
     else:
         blocks.append(nothing("Everything could be read."))
     return Section("unscored", "What was not scored, and why", tuple(blocks))
+
+
+def _failed(material: Material) -> list[Block]:
+    """Items that nobody could score, since playing them failed."""
+    blocks: list[Block] = []
+    for each in material.head.benchmarks:
+        if not each.failed:
+            continue
+        blocks.append(Heading(f"Items of {each.title or each.name} that failed"))
+        rows = tuple(plain(why, figure(f"{n:,}")) for why, n in each.problems.items())
+        caption = (
+            f"{each.failed:,} of {each.wanted:,} could not be played: no figure of this report is "
+            "over them."
+        )
+        blocks.append(Table(("Reason", "Items"), rows, caption, frozenset({1})))
+        if each.failures:
+            lines = tuple(f"{failure.item}: {failure.problem}" for failure in each.failures[:MOST])
+            blocks.append(Folded("Which", (Bullets(lines),)))
+    return blocks
 
 
 def _unscored(material: Material) -> list[Block]:
@@ -56,7 +76,12 @@ def _unscored(material: Material) -> list[Block]:
     )
     never = [each for each in material.head.metrics if each.mean is None]
     blocks: list[Block] = [
-        Table(("Reason", "Scores", "Metrics"), rows, numeric=frozenset({1})),
+        Table(
+            ("Reason", "Scores", "Metrics"),
+            rows,
+            "Among the exchanges that “All figures” is over.",
+            frozenset({1}),
+        ),
     ]
     if never:
         lines = tuple(

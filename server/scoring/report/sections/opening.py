@@ -5,6 +5,7 @@ from collections import Counter
 from server.scoring.report.blocks import Block, Facts, Para, Section
 from server.scoring.report.figures import counted
 from server.scoring.report.material import Material
+from server.scoring.results import PlayedSet
 
 CUES = {"true": "true cue given", "none": "no cue given", "perceived": "cue as we perceived it"}
 
@@ -23,6 +24,7 @@ def opening(material: Material) -> Section:
         ("Judges", _judges(material)),
         ("Models", _models(material)),
         ("Data", _listed(material.apart["benchmark"]) or "recorded conversations, no data set"),
+        *((f"{each.title or each.name}", _played(each)) for each in head.benchmarks),
     ]
     for name, title in (("variant", "Variants"), ("prompt", "Prompts"), ("speech", "Speech")):
         if told := _listed(material.apart[name]):
@@ -35,7 +37,7 @@ def opening(material: Material) -> Section:
     if head.took_sec is not None:
         facts.append(("Took", f"{head.took_sec:,.0f} s"))
     blocks: list[Block] = [Para(lead, "lead"), Facts(tuple(facts))]
-    if head.left_out or head.broken:
+    if head.left_out or head.broken or any(each.failed for each in head.benchmarks):
         blocks.append(Para(_missing(material), "warning"))
     return Section("run", "What was scored", tuple(blocks))
 
@@ -66,11 +68,21 @@ def _between(first: str, last: str) -> str:
     return f"recorded on {first}" if first == last else f"recorded from {first} to {last}"
 
 
+def _played(each: PlayedSet) -> str:
+    told = f"{each.played:,} of {each.wanted:,} plays"
+    told += f", {each.failed:,} failed" if each.failed else ""
+    return (
+        f"{told}; from {each.source or 'nobody says where'}; licence: {each.licence or 'not told'}"
+    )
+
+
 def _missing(material: Material) -> str:
     left, broken = sum(material.head.left_out.values()), len(material.head.broken)
     parts = []
     if left:
         parts.append(f"{counted(left, 'session')} left out")
+    if failed := sum(each.failed for each in material.head.benchmarks):
+        parts.append(f"{counted(failed, 'item')} of data sets failed")
     if broken:
         parts.append(f"{counted(broken, 'part')} could not be read or looked at")
     return f"{' and '.join(parts)}: see below what, and why."
