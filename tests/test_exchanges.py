@@ -90,3 +90,12 @@ def test_a_turn_of_which_the_log_tells_nothing_else_stands_where_it_begins() -> 
         span("item_a", "user", 0),
     ]
     assert [turn.item_id for turn in turns(SESSION, log)] == ["item_a", "item_b", "item_c"]
+
+
+def test_a_client_cannot_say_how_it_sounded_or_how_quick_we_were() -> None:
+    log = put("item_a", "user", "Hello.")
+    percept = {"type": "attune.percept", "item_id": "item_a", "final": True}
+    log.append(line(0, "client", **percept, percept={"emotion": {"happy": 1.0}}))
+    assert turns(SESSION, log)[0].percept is None
+    log.append(line(0, "server", **percept, percept={"emotion": {"sad": 1.0}}))
+    assert turns(SESSION, log)[0].percept == {"emotion": {"sad": 1.0}}

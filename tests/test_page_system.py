@@ -1,5 +1,6 @@
 """The operator's System and Scores pages in a real browser."""
 
+import json
 import shutil
 from collections.abc import AsyncGenerator
 from datetime import timedelta
@@ -227,6 +228,32 @@ async def test_reports_are_listed_opened_and_lead_to_their_exchanges_and_session
     watched.check()
 
 
+async def test_what_has_no_value_is_shown_last_and_never_for_the_whole_report(
+    browser: Browser, served: tuple[str, House, Path]
+) -> None:
+    url, _, runs = served
+    shutil.rmtree(runs / "reports", ignore_errors=True)
+    for name, valued in (("some", ("dnsmos", "latency")), ("more", ("latency",)), ("none", ())):
+        written = made_report(runs / "reports", name)
+        for metric in written["metrics"]:
+            if metric["name"] not in valued:
+                metric |= {"mean": None, "low": None, "high": None, "n": 0}
+        (runs / "reports" / name / "scores.json").write_text(json.dumps(written))
+    watched = await open_page(browser, at(url, "/scores"))
+    page = watched.page
+    card = page.locator(".report", has=page.get_by_role("heading", name="some"))
+    await expect(card.locator("dt")).to_have_text(["Quality of sound", "Time to the first sound"])
+    bare = page.locator(".report", has=page.get_by_role("heading", name="none"))
+    await expect(bare).to_contain_text("Nothing could be scored")
+    await expect(page.locator("#trend-metric")).to_have_value("dnsmos")
+    await page.get_by_role("link", name="some").press("Enter")
+    await expect(page.locator(".metric h3").first).to_have_text("Quality of sound")
+    await expect(page.locator("#days-metric")).to_have_value("dnsmos")
+    await expect(page.locator(".interval .most").first).to_have_text("5")
+    await expect(page.locator(".metric .interval")).to_have_count(2)
+    watched.check()
+
+
 async def test_the_html_report_opens_styled_in_its_own_tab_and_runs_no_script(
     browser: Browser, served: tuple[str, House, Path]
 ) -> None:
@@ -276,7 +303,13 @@ async def test_a_change_is_only_called_one_where_intervals_do_not_meet(
     url, _, _ = served
     watched = await open_page(browser, f"{url}/health")
     told = await module(watched, """
-        const { byModel, change, scaleOf, ticks } = await import('/static/scores/figures.js');
+        const { allMetrics, byModel, change, families, headlines, scaleOf, ticks } =
+          await import('/static/scores/figures.js');
+        const none = { mean: null, low: null, high: null, smallest: 0, largest: null };
+        const metric = (name, family, mean = 1) => ({ ...none, name, family, mean });
+        const metrics = [metric('a', 'one', null), metric('b', 'one', null), metric('c', 'two'),
+          metric('d', 'two', null), metric('e', 'two'), metric('f', 'three')];
+        const names = (some) => some.map((each) => each.name).join('');
         const of = (low, high, higher_is_better = true) => ({ low, high, higher_is_better });
         const point = (model) => ({ day: '2026-03-01', model, mean: 3, n: 1 });
         const lines = (...models) => byModel(models.map(point), 'all').map((each) => each.name);
@@ -290,11 +323,21 @@ async def test_a_change_is_only_called_one_where_intervals_do_not_meet(
           two: lines(null, 'a', 'b'),
           scale: [scaleOf({ smallest: 1, largest: 5, mean: 3, low: null, high: null }).at(3),
             scaleOf({ smallest: null, largest: null, mean: null, low: null, high: null }).most],
+          ends: [scaleOf({ ...none, unit: '%', mean: 0 }).most,
+            scaleOf({ ...none, unit: '%', mean: 103 }).most,
+            scaleOf({ ...none, unit: 's', mean: 0.3 }).most],
+          shown: [names(headlines(metrics, 2)), names(headlines(metrics, 4)),
+            names(families(metrics).flatMap(([, some]) => some)),
+            names(allMetrics([{ metrics: [metrics[0], metrics[2]] },
+              { metrics: [metric('z', 'one', null), metric('a', 'one')] }]))],
           ticks: ticks(0, 1, 5),
         };
     """)  # fmt: skip
     assert told["changes"] == [1, -1, 0, -1, 0, 0, 0]
     assert (told["one"], told["two"]) == (["all"], ["all", "a", "b"])
     assert told["scale"] == [50, 1]
+    assert told["ends"] == [100, 120, 0.35]  # 103 % and 0.3 s with room, rounded up
+    # What has values comes first, of many families before many of one; the last is by family.
+    assert told["shown"] == ["cf", "cef", "cedfab", "acz"]
     assert told["ticks"] == [0, 0.2, 0.4, 0.6, 0.8, 1]
     watched.check()

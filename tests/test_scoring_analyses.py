@@ -1,6 +1,7 @@
 """What lies behind the scores: confusion, variants, where replies went wrong, what people said."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -218,7 +219,63 @@ def test_context_and_tone_are_told_apart() -> None:
     assert [
         (each.setting, {name: told.mean for name, told in each.metrics[0].variants.items()})
         for each in found.tables
-    ] == [("tone", {"target": 9}), ("context", {"any": 2})]
+    ] == [("tone", {"target": 9}), ("context", {"At a wedding.": 1, "At a funeral.": 3})]
+
+
+def test_situations_are_compared_with_the_first_on_the_same_recordings() -> None:
+    def told(group: str, session: int, **bleu: float) -> list[Row]:
+        return [
+            row(
+                session + at,
+                values={"bleu4": value},
+                group=group,
+                setting="context",
+                context=context,
+                variant="target",
+            )
+            for at, (context, value) in enumerate(bleu.items())
+        ]
+
+    rows = [
+        *told("a", 0, wedding=1, funeral=3), *told("b", 2, wedding=2, funeral=8),
+        *told("c", 4, funeral=50),
+    ]  # fmt: skip
+    found = variants.analyse(scored(*rows))
+    assert found is not None
+    (bleu,) = found.tables[0].metrics
+    assert list(bleu.over_first) == ["funeral"]
+    assert (bleu.over_first["funeral"].mean, bleu.over_first["funeral"].n) == (4, 2)
+    assert bleu.target_over_neutral is None
+    assert (found.groups[0].setting, found.groups[0].groups) == ("context", 2)
+
+
+def test_situations_of_each_items_own_have_no_column_each() -> None:
+    rows = [
+        row(at, values={"bleu4": at}, group=f"{at // 2}", setting="context", context=f"At {at}.")
+        for at in range(variants.SITUATIONS + 1)
+    ]
+    found = variants.analyse(scored(*rows))
+    assert found is not None
+    assert list(found.tables[0].metrics[0].variants) == [variants.ANY]
+
+
+def test_scripts_are_counted_once_however_often_they_were_met() -> None:
+    rows = [
+        row(3 * at + place, group=group, variant=variant, cue_given=cue)
+        for at, cue in enumerate(("true", "none", "perceived"))
+        for group, place in (("a", 0), ("b", 1))
+        for variant in ("target", "alternative")
+    ]
+    again = [row(50 + n, group="c", variant="target") for n in range(2)]
+    found = variants.analyse(scored(*rows, *again))
+    assert found is not None
+    assert (found.groups[0].groups, found.groups[0].plays) == (2, 6)
+
+
+def test_a_variant_nobody_answered_makes_no_pair() -> None:
+    silent = replace(row(2, group="a", variant="alternative"), reply_item=None)
+    found = variants.analyse(scored(row(1, group="a", variant="target"), silent))
+    assert found is not None and found.groups == []
 
 
 def test_words_and_voice_are_never_in_one_table() -> None:

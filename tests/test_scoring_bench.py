@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import re
+import shutil
 import sys
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
@@ -10,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import numpy as np
 import pytest
 import soundfile
@@ -25,8 +28,8 @@ from server.scoring.annotation import Annotation
 from server.scoring.bench import __main__ as command
 from server.scoring.bench import line, talk
 from server.scoring.bench.conditions import CODECS, conditions, noisy, pink
-from server.scoring.bench.errors import BenchmarkError
-from server.scoring.bench.fetching import http_url
+from server.scoring.bench.errors import BenchmarkError, ItemError
+from server.scoring.bench.fetching import Fetcher, http_url
 from server.scoring.bench.folder import Benchmark, Played, ResultFolder
 from server.scoring.bench.item import Item
 from server.scoring.bench.loaders import load
@@ -41,6 +44,7 @@ from server.scoring.settings import Settings
 from server.scoring.sources import sources
 from server.sessions.exchanges import exchanges, turns
 from server.sessions.format import Line
+from server.sessions.place import Place
 from server.sessions.store import Store
 from tests.fakes import SPEECH, Sadness, SaysByLevel
 from tests.serving import serving, standins
@@ -436,6 +440,9 @@ def test_a_situation_is_laid_under_conversations_and_takes_their_reference(tmp_p
     )
     assert (first.annotation.context, first.annotation.reference) == (None, "Oh.")
     assert second.annotation.reference == "Oh dear."
+    table.write_text(f"item,context\n2\n2,{'x' * 200_000}\n", "utf-8")
+    with pytest.raises(BenchmarkError, match="cannot be read as a table"):
+        situations(table)
     table.write_text("item,situation\n", "utf-8")
     with pytest.raises(BenchmarkError, match="no column 'context'"):
         situations(table)
@@ -527,7 +534,8 @@ def test_a_codec_changes_the_sound_and_keeps_its_length(codec: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "flags", [{"noise": "loud"}, {"speed": "9"}, {"codec": "fax"}, {"noise": "nan"}]
+    "flags",
+    [{"noise": "loud"}, {"speed": "9"}, {"codec": "fax"}, {"noise": "nan"}, {"noise": "1e9"}],
 )
 def test_a_circumstance_nobody_knows_is_refused(flags: dict[str, str]) -> None:
     with pytest.raises(BenchmarkError, match=f"^--{next(iter(flags))} "):
@@ -565,9 +573,89 @@ def test_without_sound_the_log_tells_where_a_sample_lies() -> None:
 def test_the_same_server_answers_http() -> None:
     assert http_url("ws://127.0.0.1:7860/v1/realtime?model=x") == "http://127.0.0.1:7860"
     assert http_url("wss://example.org/talk/v1/realtime") == "https://example.org/talk"
-    for wrong in ("http://example.org", "127.0.0.1:7860", "ws://"):
-        with pytest.raises(BenchmarkError, match="is no address of a server"):
+    for wrong in (
+        "http://example.org", "127.0.0.1:7860", "ws://", "ws://[::1", "ws://127.0.0.1:99999/",
+        "ws://user:pass/word@example.org",
+    ):  # fmt: skip
+        with pytest.raises(BenchmarkError, match="is no address of a server") as problem:
             http_url(wrong)
+        assert "word" not in str(problem.value)
+
+
+async def test_login_and_query_are_told_nobody(tmp_path: Path) -> None:
+    url = "ws://me:pass@word@127.0.0.1:9/v1/realtime?key=secret#more"
+    ResultFolder.open(tmp_path, about(url=url)).write(1)
+    assert told(tmp_path)["url"] == "ws://127.0.0.1:9/v1/realtime"
+    assert about(url="ws://[::1").url == ""
+    fetcher = Fetcher(url, Place.at(tmp_path))
+    with pytest.raises(BenchmarkError, match=r"^No server answers at http://127\.0\.0\.1:9 "):
+        await fetcher.ready()
+    await fetcher.close()
+    for address in (url, url.removesuffix("#more"), f"{url} x"):
+        with pytest.raises(CallError) as problem:
+            async with line.line(address, "csv", realtime=False):
+                pass
+        assert not {"pass", "word", "secret"} & set(re.findall(r"\w+", str(problem.value)))
+
+
+async def test_no_proxy_of_the_environment_stands_between(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("http_proxy", "https_proxy", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+        monkeypatch.setenv(name.upper(), "http://127.0.0.1:9")
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    async with server(tmp_path / "theirs") as url:
+        fetcher = Fetcher(url, Place.at(tmp_path))
+        await fetcher.ready()
+        await fetcher.close()
+        async with line.line(url, "csv", realtime=False) as call:
+            await call.until("session.created")
+
+
+@pytest.mark.parametrize("answer", [b"<html>", b"[]", b"7", b'{"session": []}', b"{}", b"\xff"])
+async def test_a_server_that_tells_its_sessions_otherwise_fails_the_item(
+    tmp_path: Path, answer: bytes
+) -> None:
+    fetcher = Fetcher("ws://127.0.0.1:9", Place.at(tmp_path))
+    await fetcher.close()
+    transport = httpx2.MockTransport(lambda request: httpx2.Response(200, content=answer))
+    fetcher._client = httpx2.AsyncClient(transport=transport)
+    with pytest.raises(ItemError, match="in another form"):
+        await fetcher.fetch("sess_00000000000000000000", "")
+    await fetcher.close()
+
+
+async def test_a_server_that_talks_otherwise_fails_the_item(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def agree(*given: Any) -> dict[str, Any]:
+        return {"type": "attune.recording"}
+
+    monkeypatch.setattr(line.Line, "agree", agree)
+    (play,) = plays([item()], Wanted(CLEAN))
+    async with serving() as (url, _):
+        with pytest.raises(ItemError, match="talks in another form: KeyError"):
+            await talk.talk(play, sound(SPEECH, 0.1), url, "csv", ALL, realtime=False)
+
+
+@pytest.mark.parametrize("token", ["geheimnisträger", "two\nlines"])
+def test_a_token_that_is_none_is_refused_and_not_told(tmp_path: Path, token: str) -> None:
+    with pytest.raises(BenchmarkError, match="^The operator's token has characters") as problem:
+        Fetcher("ws://127.0.0.1:9", Place.at(tmp_path), token)
+    assert token not in str(problem.value)
+
+
+def test_items_that_cannot_be_gone_on_with_are_told(tmp_path: Path) -> None:
+    line_of = {"session_id": "sess_1", "number": 99_999_999_999, "annotation": {}}
+    (tmp_path / "items.jsonl").write_text(json.dumps(line_of) + "\n")
+    with pytest.raises(BenchmarkError, match="has a line that cannot be read"):
+        ResultFolder.open(tmp_path, about())
+    (tmp_path / "items.jsonl").unlink()
+    (tmp_path / "items.jsonl").mkdir()
+    with pytest.raises(BenchmarkError, match="cannot be written to: Is a directory"):
+        ResultFolder.open(tmp_path, about())
 
 
 def test_a_folder_of_another_benchmark_is_left_alone(tmp_path: Path) -> None:
@@ -598,6 +686,7 @@ def run(*arguments: str) -> tuple[int, str]:
         (("csv", "--tasks", "singing"), "--tasks takes some of conversation, asr, mcq"),
         (("csv", "--noise", "x"), "--noise takes numbers"),
         (("csv", "--judge", "http://127.0.0.1:9/v1"), "--judge needs --judge-model"),
+        (("csv", "--metrics", "wer,werr"), "there is no metric, instrument or family 'werr'"),
     ],
 )
 def test_the_command_says_in_a_sentence_what_it_cannot_do(
@@ -629,6 +718,53 @@ def test_the_command_plays_all_three_cues_and_scores_what_came_of_it(
     ]  # fmt: skip
     assert [how[0] for how in scored] == [tmp_path / "out"]
     assert run("csv", *flags, "--no-score")[0] == 0 and len(scored) == 1
+    judge = ("--judge", "http://127.0.0.1:9/v1", "--judge-model", "m", "--judge-hears")
+    assert run("csv", *flags, *judge, "--judge-repeats", "3", "--metrics", "wer,ves")[0] == 0
+    how = scored[1][1]
+    assert (how.judge.hears, how.judge.repeats, how.metrics) == (True, 3, ("wer,ves",))
+
+
+def test_playing_is_told_in_lines_of_json_and_problems_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By what stdout is, as scoring is told; what is in a data set does not steer the terminal."""
+    (tmp_path / "t.csv").write_text("audio,cue\na.wav,sad\n", "utf-8")
+
+    async def play(runner: Runner, wanted: list[Play]) -> None:
+        runner.progress(0, 1, "")
+        runner.progress(1, 1, "1\x1b[2J: its audio cannot be read")
+
+    monkeypatch.setattr(Runner, "run", play)
+    app = Typer()
+    app.command()(command.main)
+    flags = ("csv", "--data", str(tmp_path / "t.csv"), "--out", str(tmp_path / "out"))
+    done = CliRunner().invoke(app, list(flags))
+    assert [json.loads(line) for line in done.stdout.splitlines()] == [
+        {"done": 0, "total": 1, "doing": "playing"}, {"done": 1, "total": 1, "doing": "playing"},
+    ]  # fmt: skip
+    assert done.stderr.splitlines()[-1] == "attune: 1\ufffd[2J: its audio cannot be read"
+
+
+def test_a_result_never_lies_among_sessions(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("audio,cue\na.wav,sad\n", "utf-8")
+    (tmp_path / "runs/2026-03-14").mkdir(parents=True)
+    code, line = run("csv", "--data", str(tmp_path / "t.csv"), "--out", str(tmp_path / "runs"))
+    assert code == 1 and line.startswith(f"attune: {tmp_path / 'runs'} holds recorded sessions")
+    assert [each.name for each in (tmp_path / "runs").iterdir()] == ["2026-03-14"]
+
+
+def test_ctrl_c_while_playing_has_the_code_of_a_shell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "t.csv").write_text("audio,cue\na.wav,sad\n", "utf-8")
+
+    async def play(runner: Runner, wanted: list[Play]) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Runner, "run", play)
+    flags = ("--data", str(tmp_path / "t.csv"), "--out", str(tmp_path / "out"))
+    code, line = run("csv", *flags)
+    assert code == 130 and line.startswith("attune: stopped; 0 of 1 are in")
 
 
 def test_items_are_only_read_from_what_is_there(tmp_path: Path) -> None:
@@ -650,7 +786,9 @@ async def test_two_recordings_are_played_to_a_real_server_and_scored(tmp_path: P
         "1624-142933-0000.ogg": "Peter sees Rosebreast and finds Redcoat.",
         "118-121721-0000.ogg": "A stitch in time saves embarrassing exposure.",
     }
-    rows = [f"{speech / name},{words},neutral" for name, words in said.items()]
+    for name in said:
+        shutil.copy(speech / name, tmp_path / name)
+    rows = [f"{name},{words},neutral" for name, words in said.items()]
     (tmp_path / "t.csv").write_text("\n".join(["audio,text,cue", *rows]), "utf-8")
     async with served(runs=tmp_path / "theirs") as there:
         flags = ("--data", tmp_path / "t.csv", "--out", tmp_path / "out", "--url", there.url)

@@ -329,6 +329,14 @@ def test_full_duplex_folders_tell_their_task_and_where_the_turn_ends(tmp_path: P
     assert items["talking_to_other/5"].overlap_sec == (2.0, 2.5)
 
 
+@pytest.mark.parametrize("odd", [-1.0, 1e300])
+def test_a_timestamp_beyond_all_clips_is_none(tmp_path: Path, odd: float) -> None:
+    clip(tmp_path / "candor_turn_taking/1/input.wav")
+    write(tmp_path / "candor_turn_taking/1/turn_taking.json", [{"timestamp": [odd, 5.0]}])
+    (one,) = found("fullduplex", tmp_path)
+    assert one.end_sec is None
+
+
 # ---- a table
 
 
@@ -359,14 +367,32 @@ def test_a_table_may_have_any_column_of_an_annotation(tmp_path: Path) -> None:
         ("audio,cue\na.wav,gloomy\n", "Line 2 .* unknown cue"),
         ("audio,variant\na.wav,fourth\n", "Line 2 .* 'variant' that cannot be"),
         ("audio,labels\na.wav,{\n", "Line 2 .*'labels' is no JSON"),
+        ("text,audio\nHm,a.wav\nHm\n", "Line 3 .* names no audio"),
+        ("text,audio\nHm,\n", "Line 2 .* names no audio"),
+        ("audio,text\na.wav,Hm,Oh,Ah\n", "Line 2 .* more cells than there are columns"),
+        ("audio,speech_end\na.wav,1180591620717411303424\n", "Line 2 .* 'speech_end' that cannot"),
+        ("audio\n../a.wav\n", "names a file outside of itself"),
+        ("audio\nlink.wav\n", "names a file outside of itself"),
+        ("audio\n/etc/hostname\n", "Line 2 .* not relative to the table"),
+        ("audio\na\0.wav\n", "names a file that cannot be"),
     ],
 )
 def test_a_table_that_cannot_be_understood_says_where(
     tmp_path: Path, lines: str, problem: str
 ) -> None:
-    (tmp_path / "t.csv").write_text(lines, "utf-8")
+    clip(tmp_path / "a.wav")
+    folder = tmp_path / "data"
+    folder.mkdir()
+    (folder / "link.wav").symlink_to(tmp_path / "a.wav")
+    (folder / "t.csv").write_text(lines, "utf-8")
     with pytest.raises(BenchmarkError, match=problem):
-        found("csv", tmp_path)
+        found("csv", folder)
+
+
+def test_the_last_cells_of_a_row_may_be_missing(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("audio,text,cue\n a.wav,Hm\n", "utf-8")
+    (one,) = found("csv", tmp_path)
+    assert (one.audio, one.annotation.text, one.annotation.cue) == (tmp_path / "a.wav", "Hm", None)
 
 
 # ---- what is not there

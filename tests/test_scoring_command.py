@@ -12,13 +12,19 @@ from pathlib import Path
 
 import pytest
 
+from server.consent import Consent
 from server.scoring import instruments
 from server.scoring.__main__ import run
 from server.scoring.analyses import every
+from server.scoring.annotation import Annotation
 from server.scoring.asked import Asked, settings, situation, with_ray_address
-from server.scoring.errors import ScoringError
+from server.scoring.errors import ScoringError, Stopped
+from server.scoring.gathering import Gathered
+from server.scoring.outcome import outcome
 from server.scoring.results import Results
+from server.scoring.scored import Row
 from server.scoring.selection import selection
+from server.scoring.spool import Spool
 from tests import counting_instrument
 from tests.made_sessions import Exchange, made_session
 
@@ -67,7 +73,95 @@ def test_it_tells_how_far_it_is_in_lines_of_json(
     steps = [json.loads(line) for line in told.splitlines()]
     assert steps[0] == {"done": 0, "total": 2, "doing": "scoring"}
     assert {"done": 2, "total": 2, "doing": "scoring"} in steps
-    assert said == "" and (out / "scores.json").exists()
+    assert said == f"attune: 2 exchanges of 2 sessions scored; open {out / 'scores.json'}\n"
+    assert (out / "scores.json").exists()
+
+
+def test_at_its_end_it_tells_what_was_scored_what_was_not_and_where_to_look(
+    tmp_path: Path, counting: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs, out = tmp_path / "runs", tmp_path / "runs/reports/r"
+    made_session(runs, turns=2)
+    made_session(runs, turns=1)
+    made_session(runs, turns=1, consent=Consent(transcript=True, audio=True))
+    assert failing(runs, "--out", out) == 0
+    assert capsys.readouterr().err.splitlines()[-1] == (
+        "attune: 3 exchanges of 2 sessions scored, 1 session left out (no consent to research); "
+        f"open {out / 'report/index.html'}"
+    )
+
+
+def test_a_run_that_scored_nothing_says_so(
+    tmp_path: Path, counting: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made_session(tmp_path / "runs", turns=1, consent=Consent(transcript=True))
+    failing(tmp_path / "runs", "--out", tmp_path / "runs/reports/r", "--no-report")
+    assert capsys.readouterr().err.startswith("attune: nothing was scored, 1 session left out (no")
+
+
+def test_metrics_without_any_value_are_counted_by_their_reason(tmp_path: Path) -> None:
+    with Spool(tmp_path) as exchanges, Spool(tmp_path) as answers:
+        gathered = Gathered(exchanges, answers, [], Counter())
+        for number in range(2):
+            gathered.rows.append(
+                Row(
+                    "sess_1",
+                    number,
+                    None,
+                    None,
+                    {},
+                    {"wer": 1.0} if number else {},
+                    {
+                        "ves": "no judge is configured: --judge URL",
+                        "ctx_fit": "no judge is configured: --judge URL",
+                        "semsim": "no encoder is configured: encoder",
+                        "nisqa": "failed: ValueError" if number else "its weights are not there",
+                        "utmos": "no sound",
+                        **({} if number else {"wer": "no true transcript"}),
+                    },
+                    Annotation(),
+                    None,
+                    None,
+                    {},
+                    False,
+                )
+            )
+        told = outcome(gathered, ["wer", "ves", "ctx_fit", "semsim", "nisqa", "utmos"], tmp_path)
+    assert told == (
+        "1 exchange of 1 session scored, 1 exchange without any score, 5 metrics unscored (2: no "
+        "judge is configured, 1: no encoder is configured, 1: its weights are not there, 1 for "
+        f"other reasons); open {tmp_path / 'scores.json'}"
+    )
+
+
+def test_a_report_never_lies_among_sessions(
+    tmp_path: Path, counting: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = tmp_path / "runs"
+    session = made_session(runs, turns=1)
+    folder = next(runs.glob(f"*/{session}"))
+    (tmp_path / "result").mkdir()
+    (tmp_path / "result/items.jsonl").touch()
+    before = sorted(runs.rglob("*"))
+    for out in (runs, folder.parent, folder, folder / "report", tmp_path / "result"):
+        assert failing(runs, "--out", out) == 1
+        said = capsys.readouterr().err.splitlines()
+        assert len(said) == 1 and said[0].startswith(f"attune: {out} holds ")
+    assert sorted(runs.rglob("*")) == before
+
+
+def test_ctrl_c_and_being_told_to_end_have_the_codes_of_a_shell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stopped: BaseException
+    for stopped, code in ((KeyboardInterrupt(), 130), (Stopped(), 143)):
+
+        def stop(*told: object, error: BaseException = stopped, **more: object) -> None:
+            raise error
+
+        monkeypatch.setattr("server.scoring.__main__.score", stop)
+        assert failing("runs", "--out", tmp_path) == code
+        assert capsys.readouterr().err.startswith("attune: stopped")
 
 
 @pytest.mark.parametrize(

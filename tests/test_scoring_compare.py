@@ -227,23 +227,54 @@ def test_metrics_that_only_one_run_has_are_listed(tmp_path: Path) -> None:
 # ---- the command
 
 
-def asked(*given: object) -> Any:
+def asked(*given: object, width: int = 200) -> Any:
     app = typer.Typer()
     app.command()(main)
-    return CliRunner().invoke(app, [str(each) for each in given], env={"COLUMNS": "200"})
+    return CliRunner().invoke(app, [str(each) for each in given], env={"COLUMNS": str(width)})
 
 
 def test_the_command_shows_a_table_and_writes_three_files(tmp_path: Path) -> None:
     a, b = run(tmp_path / "before", ITEMS), run(tmp_path / "after", BETTER)
     done = asked(a, b, "--out", tmp_path / "out", "--draws", 500)
     assert done.exit_code == 0
-    line = next(each for each in done.stdout.splitlines() if each.startswith("speech_rel"))
-    assert "2.00" in line and "+2.00" in line and line.rstrip().endswith("B (after) is better")
+    line = next(each for each in done.stdout.splitlines() if each.startswith("Takes up the cue"))
+    assert "2.00" in line and "+2.00" in line and line.rstrip().endswith("B better")
     written = Comparison.model_validate_json((tmp_path / "out" / "comparison.json").read_bytes())
     assert written.draws == 500 and written.metrics[0].verdict == "b"
     page = (tmp_path / "out" / "comparison.html").read_text()
     assert "B (after) is better" in page and "<svg" in page
     assert "B (after) is better" in (tmp_path / "out" / "comparison.md").read_text()
+
+
+def test_a_narrow_terminal_shows_whole_titles_and_every_figure(tmp_path: Path) -> None:
+    title = "Takes up how it was said, in words and in voice (C4)"
+    metrics = [{**METRIC, "title": title}, {**WER, "judge": "qwen"}]
+    a = run(tmp_path / "a", [item(str(n), 2.0 + n % 2) for n in range(9)])
+    b = run(tmp_path / "b", [item(str(n), 4.0) for n in range(9)], metrics=metrics)
+    done = asked(a, b, width=80)
+    lines = done.stdout.splitlines()
+    assert max(map(len, lines)) <= 80 and "…" not in done.stdout
+    assert " ".join(title.split()[:5]) in done.stdout  # and on with the next line
+    (row,) = (each for each in lines if each.startswith("Takes up"))
+    # Five items gain 2 and four gain 1; of 512 ways to give signs two are so far apart.
+    figures = ["2.44", "4.00", "+1.56", "1.22", "to", "1.89", "0.004", "9", "B", "better"]
+    assert row.split()[-len(figures) :] == figures
+    assert "WER: judged by nobody and by qwen 1" in lines
+
+
+def test_the_result_of_a_benchmark_is_compared_by_its_report_and_has_its_own_name(
+    tmp_path: Path,
+) -> None:
+    for name, items in (("monday", ITEMS), ("tuesday", BETTER)):
+        (tmp_path / name).mkdir()
+        run(tmp_path / name / "report", items)
+    done = asked(tmp_path / "monday", tmp_path / "tuesday" / "report")
+    assert done.stdout.splitlines()[:2] == ["A: monday", "B: tuesday"]
+
+
+def test_times_are_told_to_the_second(tmp_path: Path) -> None:
+    found = compared(tmp_path, ITEMS, BETTER, second={"made": "2026-03-20T12:00:01.123456Z"})
+    assert found.b.made == "2026-03-20T12:00:01+00:00"
 
 
 def test_a_run_that_cannot_be_read_is_told_in_a_sentence(tmp_path: Path) -> None:
@@ -255,6 +286,7 @@ def test_a_run_that_cannot_be_read_is_told_in_a_sentence(tmp_path: Path) -> None
         done = asked(good, tmp_path / bad)
         assert done.exit_code == 1
         assert re.fullmatch(r"attune: [^\n]+\.\n", done.stderr), bad
+        assert str(tmp_path / bad) in done.stderr
         assert "Traceback" not in done.output
 
 

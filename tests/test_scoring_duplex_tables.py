@@ -243,3 +243,25 @@ def test_the_waterfall_is_over_replies_that_reached_every_usual_stage() -> None:
     assert found.waterfall.n == 2
     steps = [(step.name, step.start_ms, step.end_ms) for step in found.waterfall.steps]
     assert steps == [("words", 0, 200), ("gate", 200, 200), ("first_sent", 200, 400)]
+    assert found.waterfall.later == {}
+
+
+def test_the_waterfall_ends_with_the_first_sound() -> None:
+    """An opening goes out before the reply model's first token."""
+    stages = {"first_clause": 200.0, "first_sent": 300.0, "first_token": 900.0}
+    found = latencies.analyse(scored([row(0, stages=stages)]))
+    assert found is not None and found.waterfall is not None
+    steps = [(step.name, step.start_ms, step.end_ms) for step in found.waterfall.steps]
+    assert steps == [("first_clause", 0, 200), ("first_sent", 200, 300)]
+    assert found.waterfall.later == {"first_token": 900}
+
+
+@pytest.mark.parametrize("n", [19, 20])
+def test_few_latencies_are_told_one_by_one(n: int) -> None:
+    found = latencies.analyse(scored([row(at, stages={"gate": float(at)}) for at in range(n)]))
+    assert found is not None
+    (gate,) = found.stages
+    few = n < 20
+    assert gate.values == ([float(at) for at in range(n)] if few else [])
+    assert (gate.p95 is None, gate.p99 is None) == (few, few)
+    assert gate.p50 == (n - 1) / 2

@@ -484,11 +484,17 @@ def test_a_key_that_no_header_can_hold_is_told_without_it() -> None:
     assert "lines" not in str(raised.value)
 
 
-def test_a_url_with_a_password_shows_it_nowhere() -> None:
-    told = JudgeSettings(url="http://me:hush@judge.example.org/v1", model="m")
-    judge = echomind.build(Settings(judge=told))
-    assert "hush" not in f"{judge.key} {judge.judge}"
-    assert judge.judge is not None and judge.judge.host == "judge.example.org"
+@pytest.mark.parametrize("url", ["http://me:hush@judge.example.org/v1", "http://a/v1?key=hush"])
+def test_a_key_in_the_url_is_refused_and_shown_nowhere(url: str) -> None:
+    with pytest.raises(Unavailable, match="ATTUNE_JUDGE_KEY") as refused:
+        echomind.build(Settings(judge=JudgeSettings(url=url, model="m")))
+    assert "hush" not in str(refused.value)
+
+
+def test_another_host_elsewhere_may_serve_another_model_of_that_name() -> None:
+    urls = ("http://a.example.org/v1", "http://b.example.org/v1")
+    settings = [Settings(judge=JudgeSettings(url=url, model="m")) for url in urls]
+    assert len({echomind.build(each).key for each in settings}) == 2
 
 
 @pytest.mark.parametrize(

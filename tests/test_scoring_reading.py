@@ -21,6 +21,7 @@ from server.scoring.score import Unscored
 from server.scoring.sources import sources
 from server.sessions.exchanges import TRANSCRIBED
 from server.sessions.export.selection import LeftOut
+from server.sessions.heard import in_words, known, noticed
 from server.sessions.library import Library
 from server.sessions.store import Store
 from server.sessions.stored import BrokenSession
@@ -107,6 +108,32 @@ def test_what_perception_was_not_sure_of_is_told_as_that(tmp_path: Path) -> None
     path = folder_of(tmp_path, session_id) / "events.jsonl"
     path.write_text(path.read_text().replace('"unknown":[', '"unknown":["emotion",'))
     assert attributes(reading(tmp_path, session_id).exchanges()[0])["emotion"] == "not sure"
+
+
+@pytest.mark.parametrize(
+    "odd", ['["x"]', '"sad"', '{"sad": "very"}', '{"sad": {"sad": 1}}', "7", "true", "null"]
+)
+def test_a_percept_in_another_form_is_passed_over(tmp_path: Path, odd: str) -> None:
+    session_id = made_session(tmp_path, turns=[SAD])
+    path = folder_of(tmp_path, session_id) / "events.jsonl"
+    told = [json.loads(line) for line in path.read_text().splitlines()]
+    for event in (line["event"] for line in told if line["event"]["type"] == "attune.percept"):
+        kept = {"age": event["percept"]["age"]}
+        names = ("emotion", "unknown", "vad", "prosody", "moments", "conflict", "seconds")
+        event["percept"] = dict.fromkeys(names, json.loads(odd)) | kept
+    path.write_text("".join(json.dumps(line) + "\n" for line in told))
+    [one] = reading(tmp_path, session_id).exchanges()
+    found = attributes(one)
+    assert found["age"] == "adult" and "emotion" not in found
+    assert one.user is not None and in_words(one.user.percept) == "nothing unusual"
+
+
+def test_what_is_no_percept_at_all_says_nothing() -> None:
+    for odd in (["emotion"], "emotion", 7):
+        told: Any = odd
+        assert (known(told, "emotion"), noticed(told)) == (None, ())
+    whole = {"emotion": {"sad": 0.9, "happy": 0.1}, "unknown": "emotional"}
+    assert known(whole, "emotion") == ("sad", 0.9), "a text is no list of names"
 
 
 # -- consent
@@ -308,6 +335,25 @@ def test_items_that_cannot_be_read_or_found_are_told_of(tmp_path: Path) -> None:
     assert told["line 2 of items.jsonl"] == "its JSON cannot be read"
     assert told["line 3 of items.jsonl"] == "annotation.variant cannot be read"
     assert "not in runs" in told["sess_00000000000000000000"]
+
+
+@pytest.mark.parametrize("odd", [99_999_999_999, 2**70, -1])
+def test_a_number_beyond_all_sessions_breaks_its_line_alone(tmp_path: Path, odd: int) -> None:
+    session_id = made_session(tmp_path / "runs")
+    items(
+        tmp_path,
+        {"session_id": session_id},
+        {"session_id": session_id, "number": odd},
+        {"session_id": session_id, "annotation": {"speech_end": odd << 60}},
+        {"session_id": session_id, "annotation": {"suitability": {"sad": float("nan")}}},
+    )
+    found = planned(tmp_path)
+    assert [each.unit.truths for each in found.planned] == [{0: Annotation()}]
+    assert [(each.where, each.problem) for each in found.broken] == [
+        ("line 2 of items.jsonl", "number cannot be read"),
+        ("line 3 of items.jsonl", "annotation.speech_end cannot be read"),
+        ("line 4 of items.jsonl", "annotation.suitability.sad cannot be read"),
+    ]
 
 
 def test_a_situation_is_laid_on_exchanges_that_have_none(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ import soundfile
 from models.types import WIRE_RATE
 from server.consent import Consent
 from server.scoring import catalogue
+from server.scoring.analyses.every import MODULES
 from server.scoring.exchange import Conversation
 from server.scoring.report import clips, markdown, page, reading
 from server.scoring.report.drawings.canvas import Scale, tick, ticks
@@ -27,6 +28,7 @@ from server.scoring.report.drawings.flow import TALL, Link, Node, flow
 from server.scoring.report.drawings.heat import Heat, heat
 from server.scoring.report.drawings.histogram import histogram
 from server.scoring.report.drawings.scatter import Place, scatter
+from server.scoring.report.drawings.strip import strip
 from server.scoring.report.drawings.waterfall import Span, waterfall
 from server.scoring.report.figures import chance, number, signed
 from server.scoring.report.html import Html, tag, text
@@ -35,7 +37,8 @@ from server.scoring.report.material import RANKING, SHOWN, read
 from server.scoring.report.published import tables
 from server.scoring.report.reading import BrokenScores, pieces
 from server.scoring.report.sections import attributes, beside, cue_gap, robustness
-from server.scoring.results import Results, ToldExchange
+from server.scoring.results import BrokenPart, Results, ToldExchange, UsedModel
+from server.sessions.format import ModelFile, ModelUsed
 from tests.scoring_example import results, saved, talk
 from tests.scoring_example_rows import rows
 from tests.scoring_parts import ALL, conversation, turn
@@ -299,9 +302,9 @@ def test_a_scale_maps_its_ends_and_its_middle() -> None:
 
 
 def test_dots_stand_at_their_values_and_whiskers_at_their_ends() -> None:
-    svg = drawn(dots("T", [Point("abcd", 50, 25, 75, "x")], low=0, high=100, width=400, room=100))
+    svg = drawn(dots("T", [Point("abcd", 50, 25, 75, "x")], low=0, high=100, width=400))
     left = 4 * 7 + 14  # letters and a gap
-    at = [left + (300 - left) * part for part in (0.25, 0.5, 0.75)]
+    at = [left + (400 - 24 - left) * part for part in (0.25, 0.5, 0.75)]
     (dot,) = svg.iter("circle")
     assert float(dot.attrib["cx"]) == pytest.approx(at[1], abs=0.01)
     whiskers = [each for each in svg.iter("line") if "whisker" in each.attrib["class"]]
@@ -316,6 +319,22 @@ def test_bars_of_a_histogram_are_as_tall_as_their_counts() -> None:
     assert bars[0] * 4 == pytest.approx(bars[1], abs=0.05)
     assert bars[2] == 0
     assert [each.text for each in svg.iter("text")][-1] == "p50"
+
+
+def test_few_values_are_dots_that_do_not_cover_each_other() -> None:
+    svg = drawn(strip("T", [300.0, 100.0, 100.0], [("p50", 100.0)]))
+    places = sorted((float(d.attrib["cx"]), float(d.attrib["cy"])) for d in svg.iter("circle"))
+    assert places[0][0] == places[1][0] < places[2][0]
+    assert places[0][1] != places[1][1] and places[2][1] == places[1][1]
+
+
+def test_the_last_name_over_a_heat_map_has_room() -> None:
+    name = "Reply latency, recorded, in all of them"
+    svg = drawn(heat("T", [("", "a")], ["x", name], {(0, 0): Heat(0.5, "1")}))
+    assert name in [each.text for each in svg.iter("text")]
+    reach = 7 * len(name) * np.cos(np.radians(38))
+    left = 7 + 16
+    assert float(svg.attrib["width"]) >= left + 70 * 1.5 + reach
 
 
 def test_a_heat_map_writes_every_value_and_colours_by_share() -> None:
@@ -484,7 +503,7 @@ def test_the_page_says_what_the_analyses_found() -> None:
     lost = told["flow"]
     assert f"of {lost['good'] + lost['poor']} are poor" in words(section(shown(), "flow"))
     stage = next(each for each in told["latencies"]["stages"] if each["name"] == "first_token")
-    row = f"first token {stage['p50']:,.0f} {stage['p90']:,.0f} {stage['p95']:,.0f}"
+    row = f"first token {stage['n']} {stage['p50']:,.0f} {stage['p90']:,.0f} {stage['p95']:,.0f}"
     assert row in words(section(shown(), "latency"))
     pair = told["counterfactual"]["pairs"][0]
     assert pair["sentence"] in words(section(shown(), "counterfactual"))
@@ -492,21 +511,164 @@ def test_the_page_says_what_the_analyses_found() -> None:
     assert f"Final {final:.1f}" in words(section(shown(), "duplex"))
 
 
-def test_a_part_without_an_analysis_is_one_sentence(tmp_path: Path) -> None:
+def test_parts_without_an_analysis_are_one_list_of_sentences(tmp_path: Path) -> None:
     bare = example().model_copy(update={"analyses": {}, "breakdowns": []})
     shown = page.page(material(tmp_path, bare))
-    names = ("cues", "confusion", "cue-gap", "choices", "variants", "flow", "robustness", "latency")
-    for name in (*names, "duplex", "counterfactual", "human", "judges"):
-        part = section(shown, name)
-        assert '<p class="none">' in part, name
-        assert "<figure>" not in part and "<table>" not in part, name
+    assert re.findall(r'<section id="([a-z-]+)">', shown) == [
+        "run", "headline", "beside", "human", "exchanges", "absent", "unscored", "made",
+    ]  # fmt: skip
+    part = section(shown, "absent")
+    assert re.findall("<dt>(.*?)</dt>", part) == [
+        "By cue", "Perceived and true cue", "What hearing the cue is worth", "Multiple choice",
+        "Context and tone", "Where poor replies went wrong", "Robustness", "Latency",
+        "Who speaks when", "Counterfactual pairs and EmpathyEval", "The judges themselves",
+    ]  # fmt: skip
+    assert "No exchange has timings." in part
     assert "No ratings by people yet." in section(shown, "human")
+
+
+PARTS = {
+    "confusion": "confusion", "cue_gap": "cue-gap", "choices": "choices", "variants": "variants",
+    "flow": "flow", "robustness": "robustness", "latencies": "latency", "duplex": "duplex",
+    "counterfactual": "counterfactual", "empathy_eval": "counterfactual", "human": "human",
+    "judges": "judges",
+}  # fmt: skip
+
+
+def test_an_analysis_that_failed_is_not_told_as_nothing(tmp_path: Path) -> None:
+    names = list(MODULES)
+    assert set(names) == set(PARTS)
+    problems = [BrokenPart(where=f"analysis {name}", problem="it failed: E") for name in names]
+    bare = example().model_copy(update={"analyses": {}, "broken": problems})
+    shown = page.page(material(tmp_path, bare))
+    for name in names:
+        told = section(shown, PARTS[name])
+        assert '<p class="warning">This could not be looked at: it failed: E.</p>' in told, name
+        assert "No ratings by people yet" not in told
 
 
 def test_an_analysis_of_a_form_nobody_knows_does_not_stop_the_rest(tmp_path: Path) -> None:
     odd = {name: {"odd": 1} for name in example().analyses}
     shown = page.page(material(tmp_path, example().model_copy(update={"analyses": odd})))
     assert "<table>" in section(shown, "headline")
+
+
+def no_judge(**more: Any) -> Results:
+    """A run in which nobody judged."""
+    metrics = [
+        each.model_copy(
+            update={"mean": None, "n": 0, "unscored": 5, "reasons": {"no judge is configured": 5}}
+        )
+        if each.judge or each.family == "voice"
+        else each
+        for each in example().metrics
+    ]
+    declined = {each.name: {"no judge is configured": 99} for each in metrics if each.judge}
+    judged = {"asked": [], "judged": {}, "self_agreement": [], "declined": declined}
+    analyses = {**example().analyses, "judges": judged}
+    return example().model_copy(update={"metrics": metrics, "analyses": analyses, **more})
+
+
+def test_where_nobody_judged_nothing_is_said_of_how_steady_a_judge_is(tmp_path: Path) -> None:
+    told = words(section(page.page(material(tmp_path, no_judge())), "judges"))
+    assert "No judge was asked in this run." in told
+    assert "asked once" not in told and "Agreement with itself" not in told
+
+
+def test_what_was_not_judged_is_counted_alike_in_both_tables(tmp_path: Path) -> None:
+    shown = page.page(material(tmp_path, no_judge()))
+    found = [
+        re.search(r"no judge is configured ([\d,]+) ", words(section(shown, name)))
+        for name in ("judges", "unscored")
+    ]
+    assert found[0] and found[1] and found[0][1] == found[1][1] != "99"
+
+
+def test_a_half_of_empathy_that_has_no_figure_says_why(tmp_path: Path) -> None:
+    told = words(section(page.page(material(tmp_path, no_judge())), "headline"))
+    assert re.search(
+        r"how the reply sounds Nothing of this could be scored: no judge is configured "
+        r"\(\d+ metrics\)\.",
+        told,
+    )
+
+
+def test_the_title_names_the_run_and_the_data_set(tmp_path: Path) -> None:
+    out = tmp_path / "abl"
+    page.write(saved(out, example()), out)
+    title, *_ = re.findall("<title>(.*?)</title>", (out / page.PAGE).read_text())
+    rest = "fullduplex, empathyeval"
+    assert title == f"How it listens and answers · abl: EchoMind, {rest}, scored on 2 April 2026"
+    assert page.named(tmp_path / "abl" / "report") == "abl"
+    talked = page.below(material(tmp_path, whole([told(1, 2.0)])), "plain")
+    assert talked.startswith("plain: recorded conversations, scored on ")
+
+
+def test_markdown_says_where_the_sound_is(tmp_path: Path) -> None:
+    found = markdown.markdown(material(tmp_path))
+    assert "Sound is only in the HTML report" in found and "not at hand" not in found
+
+
+def test_the_models_of_the_sessions_are_told_with_their_files(tmp_path: Path) -> None:
+    used = ModelUsed(
+        backend="llamacpp",
+        version="xllamacpp 2026.10",
+        files=[ModelFile(name="smollm2.gguf", sha256="b179c9523d0e6a0f98a3")],
+    )
+    run = example().run
+    assert run is not None
+    models = [UsedModel(role="responder", used=used, sessions=12)]
+    run = run.model_copy(update={"commit": "abc1234-dirty", "models": models})
+    shown = page.page(material(tmp_path, example().model_copy(update={"run": run})))
+    made = words(section(shown, "made"))
+    assert "responder llamacpp xllamacpp 2026.10 smollm2.gguf b179c9523d0e 12" in made
+    assert "Commit abc1234-dirty" in made
+
+
+def altered(tmp_path: Path, analysis: str, **more: Any) -> str:
+    """The page where an analysis says something else."""
+    told = {**example().analyses, analysis: {**example().analyses[analysis], **more}}
+    return page.page(material(tmp_path, example().model_copy(update={"analyses": told})))
+
+
+def test_recordings_that_were_played_again_are_told(tmp_path: Path) -> None:
+    told = words(section(altered(tmp_path, "confusion", again=17), "confusion"))
+    assert "17 further exchanges played a recording once more" in told
+
+
+def test_a_standing_without_an_interval_has_one_dash(tmp_path: Path) -> None:
+    standings = [
+        {**each, "low": None, "high": None}
+        for each in example().analyses["empathy_eval"]["standings"]
+    ]
+    shown = altered(tmp_path, "empathy_eval", standings=standings)
+    assert "– to –" not in words(section(shown, "counterfactual"))
+
+
+def test_stages_after_the_first_sound_are_a_sentence(tmp_path: Path) -> None:
+    fall = {**example().analyses["latencies"]["waterfall"], "later": {"first_token": 1234.4}}
+    told = words(section(altered(tmp_path, "latencies", waterfall=fall), "latency"))
+    assert "Reached after the first sound, on average: first token (1,234 ms)." in told
+
+
+def test_situations_have_columns_of_their_own(tmp_path: Path) -> None:
+    mean = {"mean": 3.0, "low": None, "high": None, "n": 2}
+    over = {"mean": 0.5, "low": None, "high": None, "p": None, "n": 2}
+    long = "Somebody has just come home from a very long day at work."
+    metric = {
+        "metric": "bleu4", "title": "BLEU-4", "variants": {"At a wedding.": mean, long: mean},
+        "over_first": {long: over},
+    }  # fmt: skip
+    table = {"setting": "context", "strand": "linguistic", "metrics": [metric]}
+    still = {"mean": None, "low": None, "high": None, "n": 0}
+    group = {
+        "setting": "context", "groups": 3, "plays": 9, "steered": still, "planned_apart": still,
+    }  # fmt: skip
+    shown = altered(tmp_path, "variants", tables=[table], groups=[group], steering=[])
+    told = words(section(shown, "variants"))
+    short = "Somebody has just come home from a very…"
+    assert f"At a wedding. {short} {short} − At a wedding. BLEU-4 3.00 (2) 3.00 (2) +0.50" in told
+    assert "3 scripts had replies in two situations or more, 9 times in all" in told
 
 
 def test_without_ratings_nothing_is_called_human(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ from server.scoring.judging.echat import EChat
 from server.scoring.judging.flat import FlatVoices
 from server.scoring.judging.judge import Judge
 from server.scoring.judging.rubric import FOLDER, enclosed, rubric
-from server.scoring.score import JudgeNamed
+from server.scoring.score import Asking, JudgeNamed
 from server.scoring.scored import Usage
 from tests.judge_serving import JudgeServer, Says, grades, judging
 from tests.scoring_parts import conversation, exchange, silence, turn
@@ -100,7 +100,7 @@ def test_every_judged_instrument_tells_all_its_measures_even_of_nothing(name: st
         scores = built.measure(exchange(user=None, reply=None))
     assert set(scores) == {measure.name for measure in instruments.measures(name)}
     assert all(score.value is None and score.unscored for score in scores.values())
-    assert isinstance(built.usage, Usage)  # type: ignore[attr-defined]
+    assert isinstance(built, Asking) and isinstance(built.usage, Usage)
 
 
 def test_material_cannot_end_before_we_end_it() -> None:
@@ -487,6 +487,7 @@ def test_a_candidate_that_is_no_sound_never_leaves_the_disk(tmp_path: Path) -> N
         judge = empathy_choice.build(server.settings(hears=True))
         scores = judge.measure(choice(options=options, sound=silence(3)))
     assert scores["empathy_choice"].unscored == "a candidate's sound cannot be read"
+    assert scores["empathy_choice"].passing
     assert server.asked == []
 
 

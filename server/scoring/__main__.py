@@ -8,12 +8,10 @@ from typing import Annotated
 import typer
 
 from server.scoring.asked import Asked, settings, situation, with_ray_address
-from server.scoring.ending import ended_by_signals
+from server.scoring.ending import ended_by_signals, exit_code
 from server.scoring.errors import ScoringError, Stopped
 from server.scoring.progress import shown
 from server.scoring.running import score
-
-STOPPED = 143
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 
@@ -80,7 +78,7 @@ def main(
     )  # fmt: skip
     try:
         with ended_by_signals(), shown() as tell:
-            made = score(
+            score(
                 paths,
                 out,
                 settings(asked),
@@ -95,14 +93,12 @@ def main(
     except ScoringError as error:
         complain(str(error))
         raise typer.Exit(1) from None
-    except (Stopped, KeyboardInterrupt):
+    except (Stopped, KeyboardInterrupt) as error:
         complain("stopped; what was scored so far is kept for the next run")
-        raise typer.Exit(STOPPED) from None
+        raise typer.Exit(exit_code(error)) from None
     except OSError as error:
         complain(f"{error.filename}: {error.strerror}" if error.filename else str(error))
         raise typer.Exit(1) from None
-    if sys.stdout.isatty():
-        print(made)
 
 
 def complain(sentence: str) -> None:

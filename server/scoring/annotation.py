@@ -1,8 +1,8 @@
 """The truth about an exchange, where a data set or a person knows it."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 Variant = Literal["target", "neutral", "alternative"]
 CueGiven = Literal["true", "none", "perceived"]
@@ -12,17 +12,19 @@ Task = Literal[
     "pause", "backchannel", "turn_taking", "interruption",  # Full-Duplex-Bench v1
     "user_interruption", "user_backchannel", "talking_to_other", "background_speech",  # v1.5
 ]  # fmt: skip
+Number = Annotated[int, Field(ge=0, le=1_000_000)]  # of an exchange in its session
+Position = Annotated[int, Field(ge=0, le=2**53)]  # of session time; all JSON can hold exactly
 
 
 class Annotation(BaseModel):
     """Every field may be missing: somebody talking on the page has none of them."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     benchmark: str | None = None  # "echomind", "vocalbench", "csv", …
     item: str | None = None  # its id in the data set
     group: str | None = None  # items that belong together: a script, an EmpathyEval group
-    group_size: int | None = None  # how many items the data set has in it, played or not
+    group_size: Number | None = None  # how many items the data set has in it, played or not
     task: Task | None = None
     variant: Variant | None = None
     topic: str | None = None
@@ -47,9 +49,9 @@ class Annotation(BaseModel):
     kind: str | None = None  # of question, as the data set names it
     level: Literal["understanding", "reasoning"] | None = None
 
-    speech_end: int | None = None  # position of session time where the user really ends
-    overlap_start: int | None = None  # where the user begins to talk over the reply
-    overlap_end: int | None = None
+    speech_end: Position | None = None  # position of session time where the user really ends
+    overlap_start: Position | None = None  # where the user begins to talk over the reply
+    overlap_end: Position | None = None
     people_timing: tuple[float, ...] = ()  # how likely people's "mm" is over the clip, bin by bin
 
     cue_given: CueGiven | None = None  # how the run was made

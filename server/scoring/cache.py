@@ -119,11 +119,11 @@ def _read(line: bytes) -> tuple[str, dict[str, Score]] | None:
         told = orjson.loads(line)
         if told["form"] != FORM:
             return None
-        return told["key"], {
+        return str(told["key"]), {
             name: Score(
                 value=None if each.get("value") is None else float(each["value"]),
                 why=str(each.get("why", "")),
-                unscored=each.get("unscored"),
+                unscored=None if each.get("unscored") is None else str(each["unscored"]),
                 raw=str(each.get("raw", "")),
             )
             for name, each in told["scores"].items()

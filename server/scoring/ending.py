@@ -11,7 +11,7 @@ from types import FrameType
 from server.scoring.errors import Stopped
 
 PATIENCE_SEC = 1.5  # for what cannot be broken off, as a network that is being run
-KILLED = 143
+KILLED, INTERRUPTED = 143, 130  # as a shell tells SIGTERM and Ctrl-C
 
 
 @contextmanager
@@ -35,6 +35,11 @@ def ended_by_signals() -> Iterator[None]:
         signal.set_wakeup_fd(previous)
         signal.signal(signal.SIGTERM, before)
         theirs.close()
+
+
+def exit_code(stopped: BaseException) -> int:
+    """Of a command that somebody stopped."""
+    return KILLED if isinstance(stopped, Stopped) else INTERRUPTED
 
 
 def _watch(line: socket.socket, over: threading.Event) -> None:

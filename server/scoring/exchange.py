@@ -34,11 +34,21 @@ class Conversation:
     cut: Cut  # raises Unscored where there is no sound
     ratings: Sequence[Rating] = ()
     digest: str = ""  # of what was recorded: another one, another content
+    consent_at: Callable[[int], Consent] | None = None  # of what began there; None: the same
+    is_still_allowed: Callable[[], bool] = lambda: True  # people may withdraw while it is scored
 
     @cached_property
     def models(self) -> dict[str, str]:
         """Backends by role, as in `session.json`."""
         return {role: used.backend for role, used in self.session.models.items()}
+
+    def allowed(self, *turns: RecordedTurn | None) -> Consent:
+        """What all of these turns may be used for: a consent tells nothing of what was before."""
+        held = self.consent
+        for turn in turns:
+            if turn and self.consent_at:
+                held = held.both(self.consent_at(turn.start))
+        return held
 
     def channel(self, which: Channel, begin: int = 0, end: int | None = None) -> AudioChunk:
         """One side of the recording at WIRE_RATE, from and to positions of session time."""
@@ -61,6 +71,11 @@ class Exchange:
     intended: str | None = None  # the reply as it was written; `reply.text` is what was heard
     stages_ms: Mapping[str, float] = field(default_factory=dict)  # of attune.timing
     annotation: Annotation = Annotation()
+
+    @cached_property
+    def consent(self) -> Consent:
+        """What both of its turns may be used for."""
+        return self.conversation.allowed(self.user, self.reply)
 
     # -- what instruments ask for; each raises Unscored with the reason where it is missing
 
@@ -103,6 +118,11 @@ class Exchange:
         """The reply as it was played."""
         return self._sound("reply", self.reply)
 
+    def sound_allowed(self) -> None:
+        """For those who listen to the whole conversation around it."""
+        if not self.consent.audio:
+            raise Unscored(NO_SOUND)
+
     def percept(self) -> Mapping[str, Any]:
         if self.user is None or self.user.percept is None:
             raise Unscored("no percept")
@@ -117,18 +137,28 @@ class Exchange:
     def before(self) -> Sequence[RecordedTurn]:
         """The turns before this exchange, oldest first."""
         first = self.user or self.reply
-        return [turn for turn in self.conversation.turns if first and turn.number < first.number]
+        return [turn for turn in self.company if first and turn.number < first.number]
+
+    @property
+    def company(self) -> Sequence[RecordedTurn]:
+        """The turns of the conversation that may be used for whatever this exchange may be."""
+        allowed = self.conversation.allowed
+        return [
+            turn
+            for turn in self.conversation.turns
+            if allowed(turn).both(self.consent) == self.consent
+        ]
 
     @property
     def started(self) -> datetime:
         return self.conversation.session.started
 
     def _words_allowed(self) -> None:
-        if not self.conversation.consent.transcript:
+        if not self.consent.transcript:
             raise Unscored(NO_WORDS)
 
     def _sound(self, which: Channel, turn: RecordedTurn | None) -> AudioChunk:
-        if not self.conversation.consent.audio:
+        if not self.conversation.allowed(turn).audio:
             raise Unscored(NO_SOUND)
         if turn is None or not turn.spoken:
             raise Unscored("no reply" if which == "reply" else "nobody said anything")

@@ -175,7 +175,9 @@ class Finishing:
                 for source in self.found
                 if source.truths is not None and (told := played(source.url)) is not None
             ],
-            run=provenance.run(self.command, self.settings, self.kit),
+            run=provenance.run(
+                self.command, self.settings, self.kit, list(gathered.sessions.values())
+            ),
             analyses=analyses,
             broken=[
                 BrokenPart(where=each.where, problem=each.problem)

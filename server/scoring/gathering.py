@@ -1,5 +1,6 @@
 """What comes of scoring, as it comes: light rows in memory, the rest on disk."""
 
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,7 +9,7 @@ from typing import Any
 from server.scoring.planning import Plan
 from server.scoring.scored import Broken, Row, Usage
 from server.scoring.spool import Spool
-from server.scoring.telling import light
+from server.scoring.telling import MODELS_USED, light
 from server.scoring.working import COUNTED, Over, Told
 from server.sessions.format import Rating
 
@@ -40,7 +41,8 @@ class Gathered:
         if over.left_out is not None:
             self.left_out[over.left_out] += 1
         if over.session is not None:
-            self.sessions[over.session_id] = over.session
+            models = sys.intern(str(over.session.get(MODELS_USED, "")))
+            self.sessions[over.session_id] = {**over.session, MODELS_USED: models}
         self.ratings += [(over.session_id, rating) for rating in over.ratings]
         for used in over.usage:
             self.usage[used.judge] = _sum(self.usage.get(used.judge), used)

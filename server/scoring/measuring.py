@@ -20,7 +20,7 @@ def measured(instrument: Instrument, names: Sequence[str], exchange: Exchange) -
         missing = Score.none(error)
     except Exception as error:  # one that fails never stops the others; its words may quote speech
         missing = Score.none(f"failed: {type(error).__name__}", passing=True)
-    told = exchange.conversation.consent.transcript
+    told = exchange.consent.transcript
     return {name: _sound(given.get(name) or missing, told) for name in names}
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from server.consent import Consent
 from server.scoring.annotation import Annotation
+from server.scoring.reading import still_allowed
 from server.scoring.scored import Broken
 from server.scoring.sources import PLAYER, Source
 from server.sessions.export.selection import LeftOut, allowance
@@ -78,11 +79,8 @@ def plan(
 
 def is_still_allowed(planned: Planned, *, all_consented: bool = False) -> bool:
     """Whether as much may be used of the session as when it was scored."""
-    try:
-        now = allowance(planned.unit.stored().file(), all_consented=all_consented)
-    except (UnknownSession, BrokenSession, OSError):
-        return False
-    return isinstance(now, Consent) and now.both(planned.consent) == planned.consent
+    stored = planned.unit.stored()
+    return still_allowed(stored, planned.consent, all_consented=all_consented)
 
 
 def _once(found: Sequence[Source]) -> list[tuple[int, StoredSession]]:

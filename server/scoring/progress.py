@@ -47,7 +47,9 @@ def shown() -> Iterator[Tell]:
     columns = (
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
     )  # fmt: skip
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    # What is said meanwhile stands above the bar, in whole lines for the paths in them.
+    console = Console(stderr=True, soft_wrap=True, highlight=False)
+    with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("reading", total=None)
 
         def tell(done: int, total: int, doing: str) -> None:

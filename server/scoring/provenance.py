@@ -2,17 +2,22 @@
 
 import os
 import platform
-import re
-from collections.abc import Sequence
+import subprocess
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
+import orjson
 import psutil
 
-from server.scoring.results import Run
+from server.scoring import secrecy
+from server.scoring.results import Run, UsedModel
 from server.scoring.settings import Settings
+from server.scoring.telling import MODELS_USED
 from server.scoring.working import Kit
 
 ROOT = Path(__file__).parents[2]
@@ -20,30 +25,51 @@ PACKAGES = (
     "hibari-tts", "jiwer", "nltk", "numpy", "onnxruntime", "orjson", "pyarrow", "pydantic", "ray",
     "rouge-score", "soundfile", "soxr", "tokenizers", "torch", "transformers",
 )  # fmt: skip
-HIDDEN = "…"
-LOGIN = re.compile(r"(?<=://)[^/@\s]+@")  # of an address
-QUERY = re.compile(r"(?<=\?)\S+")
 
 
-def run(command: Sequence[str], settings: Settings, kit: Kit) -> Run:
+def run(
+    command: Sequence[str],
+    settings: Settings,
+    kit: Kit,
+    sessions: Iterable[Mapping[str, Any]] = (),  # as server/scoring/telling.py tells them
+) -> Run:
     told = settings.model_dump(mode="json", exclude={"judge": {"key"}})
-    if url := settings.judge.url:
-        told["judge"]["url"] = without_secrets(url)
     return Run(
-        command=[without_secrets(part) for part in _typed(command)],
+        command=secrecy.command(_typed(command)),
         python=platform.python_version(),
         packages={name: found for name in PACKAGES if (found := _version(name))},
         machine=_machine(),
-        settings=told,
-        instruments={**kit.keys, **kit.unavailable},
+        settings=secrecy.everywhere(told),
+        instruments=secrecy.everywhere({**kit.keys, **kit.unavailable}),
+        commit=commit(ROOT),
+        models=models(sessions),
     )
 
 
-def without_secrets(part: str) -> str:
-    """An address without its login and its query, which often holds a key."""
-    if "://" not in part:
-        return part
-    return QUERY.sub(HIDDEN, LOGIN.sub(f"{HIDDEN}@", part))
+def models(sessions: Iterable[Mapping[str, Any]]) -> list[UsedModel]:
+    """Every model that differs from another in its version or its files."""
+    found: Counter[tuple[str, bytes]] = Counter()
+    for told, times in Counter(each.get(MODELS_USED) for each in sessions).items():
+        for role, used in orjson.loads(told or "{}").items():
+            found[role, orjson.dumps(used)] += times
+    roles = list(dict.fromkeys(role for role, _ in found))
+    return [
+        UsedModel(role=role, used=orjson.loads(used), sessions=n)
+        for (role, used), n in sorted(found.items(), key=lambda each: roles.index(each[0][0]))
+    ]
+
+
+@lru_cache
+def commit(root: Path) -> str | None:
+    """With "-dirty" where files were changed since."""
+    if not (root / ".git").exists():
+        return None
+    command = ("git", "--no-optional-locks", "-C", str(root), "describe", "--always", "--dirty")
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip() or None
 
 
 def _typed(command: Sequence[str]) -> list[str]:

@@ -3,21 +3,28 @@
 import hashlib
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from server.consent import Consent
 from server.recording.redaction import kept
 from server.scoring.annotation import Annotation
 from server.scoring.exchange import NO_SOUND, Conversation, Cut, Exchange, Pcm
-from server.scoring.score import Unscored
-from server.sessions.exchanges import KINDS, RecordedTurn, exchanges, turns
+from server.scoring.score import Passing, Unscored
+from server.sessions.exchanges import KINDS, exchanges, turns
 from server.sessions.exchanges import Exchange as RecordedExchange
-from server.sessions.export.selection import LeftOut, Since, allowance
+from server.sessions.export.selection import (
+    LeftOut,
+    Since,
+    allowance,
+    covered_file,
+    covered_turn,
+)
 from server.sessions.format import AUDIO_FILE, EVENTS_FILE, Audio, Line, Rating, SessionFile
-from server.sessions.stored import BrokenSession, NoAudio, StoredSession
+from server.sessions.stored import BrokenSession, NoAudio, StoredSession, UnknownSession
 
-FORM = 1  # counts up when what instruments are given changes: older scores are not used again
+FORM = 2  # counts up when what instruments are given changes: older scores are not used again
 UNREADABLE = "the sound cannot be read"
 BLOCK = 1 << 20
 
@@ -57,6 +64,10 @@ class Read:
             return [self._exchange(each, Annotation(), context) for each in self.recorded]
         # An item that nothing was heard of is told of, too: it must not go missing from a mean.
         known = {each.number: each for each in self.recorded}
+        for number in annotations:
+            if number and number not in known:
+                missing = f"items.jsonl names exchange {number}, and there are {len(known)}"
+                self.problems.append(missing)
         return [
             self._exchange(known.get(number, RecordedExchange(number, None, None)), truth, context)
             for number, truth in sorted(annotations.items())
@@ -91,19 +102,11 @@ def read(stored: StoredSession, *, all_consented: bool = False) -> Read | LeftOu
     log = list(stored.lines({*READ, *KINDS}))
     # Turns are numbered as exports number them: all that may be used, and no other.
     recorded = exchanges([
-        _covered(turn, since.at(turn.start))
+        covered_turn(turn, since.at(turn.start))
         for turn in turns(file, log)
         if all_consented or since.at(turn.start).research
     ])  # fmt: skip
-    shown = file.model_copy(
-        update={
-            "secret_sha256": None,
-            "client": file.client if consent.personal else None,
-            "speaker": file.speaker if consent.personal else None,
-            "prompts": file.prompts if consent.transcript else None,
-            "audio": file.audio if consent.audio else None,
-        }
-    )
+    shown = covered_file(file, consent)
     sound_from = max(since.audio or 0, 0 if all_consented else since.research or 0)
     problems: list[str] = []
     lines = _covered_lines(log, since, all_consented)
@@ -115,10 +118,21 @@ def read(stored: StoredSession, *, all_consented: bool = False) -> Read | LeftOu
         cut=_cutting(shown.audio, sound_from, stored, problems),
         ratings=_ratings(stored, problems),
         digest=_digest(shown, stored),
+        consent_at=since.at,
+        is_still_allowed=partial(still_allowed, stored, consent, all_consented=all_consented),
     )
     replies = [each.reply for each in recorded if each.reply]
     worded = {turn.item_id for turn in replies if since.at(turn.start).transcript}
     return Read(conversation, recorded, _intended(worded, lines), _stages(shown, lines), problems)
+
+
+def still_allowed(stored: StoredSession, consent: Consent, *, all_consented: bool) -> bool:
+    """Whether as much may be used of a session as when it was read."""
+    try:
+        now = allowance(stored.file(), all_consented=all_consented)
+    except (UnknownSession, BrokenSession, OSError):
+        return False
+    return isinstance(now, Consent) and now.both(consent) == consent
 
 
 def exchange_digest(exchange: Exchange) -> str:
@@ -126,15 +140,6 @@ def exchange_digest(exchange: Exchange) -> str:
     told = f"{FORM}\n{exchange.conversation.digest}\n{exchange.number}\n"
     told += exchange.annotation.model_dump_json(exclude_defaults=True)
     return hashlib.sha256(told.encode()).hexdigest()
-
-
-def _covered(turn: RecordedTurn, consent: Consent) -> RecordedTurn:
-    return replace(
-        turn,
-        text=turn.text if consent.transcript else None,
-        plan=turn.plan if consent.transcript else None,
-        percept=turn.percept if consent.personal else None,
-    )
 
 
 def _covered_lines(log: Iterable[Line], since: Since, all_consented: bool) -> list[Line]:
@@ -152,10 +157,10 @@ def _covered_lines(log: Iterable[Line], since: Since, all_consented: bool) -> li
 def _cutting(
     audio: Audio | None, sound_from: int, stored: StoredSession, problems: list[str]
 ) -> Cut:
-    def broken(problem: str) -> Unscored:
+    def broken(problem: str) -> Passing:
         if problem not in problems:
             problems.append(problem)
-        return Unscored(UNREADABLE)
+        return Passing(UNREADABLE)
 
     def cut(begin: int, end: int) -> Pcm:
         if audio is None:
@@ -223,7 +228,7 @@ def _stages(session: SessionFile, lines: Sequence[Line]) -> dict[str, dict[str, 
         response = event.get("response_id")
         if not isinstance(response, str):
             continue
-        if event["type"] == TIMING:
+        if event["type"] == TIMING and line.source == "server":
             stages[response] = _numbers(event.get("stages_ms"))
         elif item := event.get("item_id") or (event.get("item") or {}).get("id"):
             responses.setdefault(item, response)

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from server.reports import ScoredExchange, ScoresFile
 from server.scoring.annotation import Annotation
+from server.sessions.format import ModelUsed
 
 
 class Words(BaseModel):
@@ -71,6 +72,14 @@ class BrokenPart(BaseModel):
     problem: str
 
 
+class UsedModel(BaseModel):
+    """What filled a role in some of the sessions, as their `session.json` tells."""
+
+    role: str
+    used: ModelUsed
+    sessions: int
+
+
 class Run(BaseModel):
     """Exactly how it was made."""
 
@@ -80,6 +89,8 @@ class Run(BaseModel):
     machine: str
     settings: dict[str, Any]
     instruments: dict[str, str]  # by name: the key its scores depend on, or why it was not there
+    commit: str | None = None  # of the checkout it ran in, if it ran in one
+    models: list[UsedModel] = []  # exactly those that made the replies
 
 
 class Results(ScoresFile):

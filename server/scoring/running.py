@@ -11,10 +11,12 @@ from server.scoring.cache import Cache
 from server.scoring.errors import ScoringError
 from server.scoring.finishing import Finishing
 from server.scoring.gathering import Gathered
+from server.scoring.outcome import outcome
 from server.scoring.planning import Plan, Planned, plan
 from server.scoring.pool import Here, Pool, Processes
 from server.scoring.progress import Tell, silent
 from server.scoring.ray_pool import OnRay
+from server.scoring.room import refuse_results, refuse_sessions
 from server.scoring.selection import Selection, selection
 from server.scoring.settings import Settings
 from server.scoring.sources import Source, sources
@@ -45,11 +47,13 @@ def score(
 
     ScoringError says why there are no scores. `ray` is an address, or "local"; `context` a textual
     situation for exchanges that have none; `limit` is of sessions; `say` gets single lines that
-    people should know.
+    people should know, what came of it last.
     """
     begun = time.monotonic()
     settings, tell = settings or Settings(), progress or silent
     chosen = selection(settings.metrics)
+    refuse_sessions(out)
+    refuse_results(out)
     try:
         found = sources([str(path) for path in paths])
         made = plan(found, all_consented=settings.all_consented, context=context, limit=limit)
@@ -74,7 +78,9 @@ def score(
             found, made, chosen, kit, settings, gathered, out,
             tuple(sys.argv if command is None else command), begun, say, tell,
         )  # fmt: skip
-        return finishing.finish(report=report)
+        scores = finishing.finish(report=report)
+        say(outcome(gathered, chosen.measures, out))
+        return scores
 
 
 def _spec(settings: Settings, chosen: Selection) -> Spec:

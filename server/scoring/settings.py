@@ -1,15 +1,16 @@
 """How to score: what the command line, a TOML file or the environment may say."""
 
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 SEED = 7
+Seed = Annotated[int, Field(ge=0, le=2**53)]
 
 
 class Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class JudgeSettings(Part):
@@ -21,8 +22,8 @@ class JudgeSettings(Part):
     hears: bool = Field(False, description="It takes `input_audio` parts, too.")
     repeats: int = Field(1, ge=1, le=20, description="Calls for each; the mean counts.")
     temperature: float = 0.0
-    seed: int = SEED
-    timeout_sec: float = 120.0
+    seed: Seed = SEED
+    timeout_sec: float = Field(120.0, gt=0)
     max_tokens: int = Field(1024, ge=64, description="Of one answer; one that thinks needs more.")
     allow_same_model: bool = Field(False, description="Let a model judge its own replies.")
     price_in: float | None = Field(None, description="Per million tokens, in any currency.")
@@ -53,4 +54,4 @@ class Settings(Part):
         None, description="Seconds that get 100 and 50 points of HumDial's delay score"
     )
     draws: int = Field(2000, ge=100, description="Of every bootstrap")
-    seed: int = SEED
+    seed: Seed = SEED

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from server.scoring.annotation import Annotation
+from server.scoring.annotation import Annotation, Number
 from server.scoring.errors import ScoringError
 from server.scoring.scored import Broken
 from server.sessions.format import SESSION_FILE, SESSION_ID
@@ -27,7 +27,7 @@ class ItemLine(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
     session_id: str
-    number: int = 0
+    number: Number = 0
     annotation: Annotation = Annotation()
 
 

@@ -11,6 +11,8 @@ from server.scoring.exchange import Conversation, Exchange
 from server.scoring.score import Score
 from server.scoring.scored import Row
 
+MODELS_USED = "models_used"  # as JSON: of many sessions it is the same, and is kept once
+
 
 def row_of(exchange: Exchange, scores: Mapping[str, Score]) -> Row:
     user, reply = exchange.user, exchange.reply
@@ -88,6 +90,13 @@ def session_told(conversation: Conversation, exchanges: int) -> dict[str, Any]:
         "started": session.started.isoformat(),
         "profile": session.profile,
         "models": conversation.models,
+        MODELS_USED: orjson.dumps(
+            {
+                role: used.model_dump(mode="json", exclude={"options"})  # they may hold addresses
+                for role, used in session.models.items()
+            },
+            option=orjson.OPT_SORT_KEYS,
+        ).decode(),
         "exchanges": exchanges,
         **({"replay_of": session.replay_of} if session.replay_of else {}),
     }
@@ -113,6 +122,6 @@ def _words(exchange: Exchange) -> dict[str, str] | None:
         "intended": exchange.intended,
         "reference": annotation.reference,
     }
-    if not exchange.conversation.consent.transcript:
+    if not exchange.consent.transcript:
         return None
     return {name: said for name, said in told.items() if said} or None

@@ -109,16 +109,21 @@ class Worker:
         if isinstance(found, LeftOut):
             yield Over(unit.session_id, left_out=found.why)
             return
-        count = 0
+        count, problems = 0, found.problems
         for exchange in found.exchanges(unit.truths, unit.context):
-            yield self._told(exchange, task.known)
-            count += 1
+            if not found.conversation.is_still_allowed():
+                break  # whoever gathers it leaves the session out
+            try:
+                yield self._told(exchange, task.known)
+                count += 1
+            except Exception as error:  # one that cannot be told never stops the rest
+                problems.append(f"exchange {exchange.number}: {type(error).__name__}")
         yield Over(
             unit.session_id,
             session_told(found.conversation, count),
             tuple(found.conversation.ratings),
             self._used_since(before),
-            problems=tuple(Broken(unit.session_id, problem) for problem in found.problems),
+            problems=tuple(Broken(unit.session_id, problem) for problem in problems),
         )
 
     def _told(self, exchange: Exchange, known: Known) -> Told:

@@ -144,15 +144,16 @@ def _gathered(lines: Iterable[Line]) -> _Gathered:
     for line in lines:
         event = line.event
         match event.get("type"):
-            case kind if kind == TRANSCRIBED:
+            case kind if kind == TRANSCRIBED and line.source == "server":
                 _note(found.texts, event.get("item_id"), event.get("transcript"))
-            case "attune.percept" if event.get("final"):
+            case "attune.percept" if event.get("final") and line.source == "server":
                 _note(found.percepts, event.get("item_id"), event.get("percept"))
-            case "attune.style":
+            case "attune.style" if line.source == "server":
                 _note(found.plans, event.get("item_id"), event.get("plan"))
-            case "attune.timing":
-                stages = event.get("stages_ms") or {}
-                _note(found.latencies, event.get("response_id"), stages.get(FIRST_SENT))
+            case "attune.timing" if line.source == "server":
+                stages = event.get("stages_ms")
+                if isinstance(stages, Mapping):
+                    _note(found.latencies, event.get("response_id"), stages.get(FIRST_SENT))
             case "recording.heard" if line.source == "recorder":
                 _note(found.heard, event.get("item_id"), event.get("transcript"))
             case "recording.turn" if line.source == "recorder":
@@ -188,5 +189,5 @@ def _item(found: _Gathered, item: Mapping[str, Any], at: int) -> None:
 
 
 def _note(table: dict[str, T], key: str | None, value: T | None) -> None:
-    if key and value is not None:
+    if key and isinstance(key, str) and value is not None:
         table[key] = value

@@ -1,8 +1,9 @@
-"""What a recorded percept says, and what of it one may rely on."""
+"""What a recorded percept says, and what of it one may rely on; a log may hold any JSON there."""
 
 from collections.abc import Mapping
-from dataclasses import fields
 from typing import Any, TypeVar
+
+from pydantic import FiniteFloat, TypeAdapter, ValidationError
 
 from models.percept import Affect, Conflict, Moment, Percept, Prosody
 from models.perception.labels import DIMENSIONS
@@ -11,39 +12,49 @@ from models.thinking.plan import Heard
 
 T = TypeVar("T")
 
+CHANCES = TypeAdapter(dict[str, FiniteFloat])
+NAMES = TypeAdapter(tuple[str, ...])
+NAME, SECONDS = TypeAdapter(str), TypeAdapter(FiniteFloat)
+AFFECT, PROSODY = TypeAdapter(Affect), TypeAdapter(Prosody)
+MOMENT, CONFLICT = TypeAdapter(Moment), TypeAdapter(Conflict)
+
 
 def percept(told: Mapping[str, Any]) -> Percept:
     """The noun behind the JSON of `attune.percept`; keys of another version are passed over."""
-    affect = told.get("vad") or {}
-    chances = {
-        name: dict(told.get(name) or {})
-        for name in dict.fromkeys(dimension.field for dimension in DIMENSIONS.values())
-    }
+    affect, moments = told.get("vad"), told.get("moments")
+    affect = affect if isinstance(affect, Mapping) else {}
+    moments = moments if isinstance(moments, list | tuple) else ()
+    fields = dict.fromkeys(dimension.field for dimension in DIMENSIONS.values())
     return Percept(
-        **chances,
-        expressed=_made(Affect, affect.get("expressed")),
-        perceived=_made(Affect, affect.get("perceived")),
-        prosody=_made(Prosody, told.get("prosody")) or Prosody(),
-        unknown=tuple(told.get("unknown", ())),
-        moments=tuple(filter(None, (_made(Moment, each) for each in told.get("moments", ())))),
-        conflict=_made(Conflict, told.get("conflict")),
-        seconds=told.get("seconds", 0.0),
-        weights=told.get("weights", ""),
+        **{name: chances(told, name) for name in fields},
+        expressed=_read(AFFECT, affect.get("expressed")),
+        perceived=_read(AFFECT, affect.get("perceived")),
+        prosody=_read(PROSODY, told.get("prosody")) or Prosody(),
+        unknown=_unknown(told),
+        moments=tuple(made for each in moments if (made := _read(MOMENT, each))),
+        conflict=_read(CONFLICT, told.get("conflict")),
+        seconds=_read(SECONDS, told.get("seconds")) or 0.0,
+        weights=_read(NAME, told.get("weights")) or "",
     )
+
+
+def chances(told: Mapping[str, Any] | None, field: str) -> dict[str, float]:
+    """How likely each answer of a dimension is; nothing where no one said."""
+    return _read(CHANCES, told.get(field)) or {} if isinstance(told, Mapping) else {}
 
 
 def noticed(told: Mapping[str, Any] | None) -> tuple[Heard, ...]:
     """What stands out, the surest first."""
-    return notice(percept(told)) if told else ()
+    return notice(percept(told)) if isinstance(told, Mapping) else ()
 
 
 def known(told: Mapping[str, Any] | None, field: str) -> tuple[str, float] | None:
     """The likeliest answer of a dimension with its chance; None where it is in doubt."""
-    chances = (told or {}).get(field)
-    if not told or not chances or field in told.get("unknown", ()):
+    found = chances(told, field)
+    if not told or not found or field in _unknown(told):
         return None
-    name = max(chances, key=lambda each: chances[each])
-    return str(name), float(chances[name])
+    name = max(found, key=lambda each: found[each])
+    return name, found[name]
 
 
 def in_words(told: Mapping[str, Any] | None) -> str:
@@ -52,8 +63,12 @@ def in_words(told: Mapping[str, Any] | None) -> str:
     return ", ".join(found) or ("nothing unusual" if told else "")
 
 
-def _made(kind: type[T], told: Mapping[str, Any] | None) -> T | None:
-    if not told:
+def _unknown(told: Mapping[str, Any]) -> tuple[str, ...]:
+    return _read(NAMES, told.get("unknown")) or ()
+
+
+def _read(form: TypeAdapter[T], told: Any) -> T | None:
+    try:
+        return form.validate_python(told)
+    except ValidationError:
         return None
-    names = {field.name for field in fields(kind)}  # type: ignore[arg-type]
-    return kind(**{name: value for name, value in told.items() if name in names})

@@ -7,8 +7,10 @@ from pydantic import BaseModel
 
 from server.scoring.duplex.latency import STAGES
 from server.scoring.scored import Scored
+from server.sessions.exchanges import FIRST_SENT
 
 BINS = 24
+FEW = 20  # values below which they are told one by one, and nobody knows what 5 % of them do
 RECORDED = "reply_latency_ms"
 
 
@@ -30,11 +32,12 @@ class Stage(BaseModel):
     mean: float
     p50: float
     p90: float
-    p95: float
-    p99: float
+    p95: float | None  # of few values there is none
+    p99: float | None
     least: float
     most: float
     histogram: Histogram
+    values: list[float] = []  # where there are few
 
 
 class Step(BaseModel):
@@ -47,7 +50,8 @@ class Step(BaseModel):
 
 class Waterfall(BaseModel):
     n: int  # replies that reached every stage shown
-    steps: list[Step]
+    steps: list[Step]  # up to the first sound that went out
+    later: dict[str, float] = {}  # stages reached after that, which nobody waited for, and when
 
 
 class Latencies(BaseModel):
@@ -79,11 +83,12 @@ def _stage(name: str, about: str, values: Sequence[float]) -> Stage:
         mean=float(np.mean(values)),
         p50=p50,
         p90=p90,
-        p95=p95,
-        p99=p99,
+        p95=p95 if len(values) >= FEW else None,
+        p99=p99 if len(values) >= FEW else None,
         least=min(values),
         most=max(values),
         histogram=_histogram(values),
+        values=sorted(values) if len(values) < FEW else [],
     )
 
 
@@ -104,13 +109,18 @@ def _histogram(values: Sequence[float]) -> Histogram:
 
 
 def _waterfall(told: Sequence[Mapping[str, float]]) -> Waterfall | None:
-    """Stages that at least half of the replies reach, over those replies that reach them all."""
+    """Stages that at least half of the replies reach, over those replies that reach them all.
+
+    It ends with the first sound: an opening may go out before the model's first token.
+    """
     usual = [stage for stage in STAGES if 2 * sum(stage in each for each in told) >= len(told)]
     whole = [each for each in told if all(stage in each for stage in usual)]
     if not usual or not whole:
         return None
     means = {stage: float(np.mean([each[stage] for each in whole])) for stage in usual}
     ordered = sorted(means, key=lambda stage: means[stage])
+    later = ordered[ordered.index(FIRST_SENT) + 1 :] if FIRST_SENT in means else []
+    ordered = ordered[: len(ordered) - len(later)]
     starts = [min(0.0, means[ordered[0]]), *(means[stage] for stage in ordered)]
     return Waterfall(
         n=len(whole),
@@ -118,4 +128,5 @@ def _waterfall(told: Sequence[Mapping[str, float]]) -> Waterfall | None:
             Step(name=stage, start_ms=start, end_ms=means[stage])
             for stage, start in zip(ordered, starts, strict=False)
         ],
+        later={stage: means[stage] for stage in later},
     )

@@ -16,6 +16,7 @@ from server.scoring.statistics import Difference, Estimate, mean_interval, paire
 STEERING = "steering_minilm"
 VARIANTS = ("target", "neutral", "alternative")
 ANY = "any"  # of items that are variants of each other without one of those names
+SITUATIONS = 6  # more of them have no column each: every item has its own, as in EmpathyEval
 
 Setting = Literal["tone", "context"]
 
@@ -26,6 +27,7 @@ class MetricByVariant(BaseModel):
     variants: dict[str, Estimate]
     target_over_neutral: Difference | None = None  # within the same group
     target_over_alternative: Difference | None = None
+    over_first: dict[str, Difference] = {}  # by situation: less the first one, same recordings
 
 
 class Table(BaseModel):
@@ -48,7 +50,8 @@ class Groups(BaseModel):
     """Scripts of which at least two variants were answered."""
 
     setting: Setting
-    groups: int
+    groups: int  # scripts
+    plays: int = 0  # as often as they were met so: by each system, with each cue and condition
     steered: Estimate  # per cent in which every reply is nearer to its own reference
     planned_apart: Estimate  # per cent in which target and alternative were planned differently
 
@@ -71,7 +74,7 @@ def analyse(scored: Scored) -> Variants | None:
         Table(setting=setting, strand=each, metrics=metrics)
         for setting, rows in told
         for each in STRANDS
-        if (metrics := _metrics(each, rows, scored))
+        if (metrics := _metrics(each, rows, _columns(setting, rows), scored))
     ]
     return Variants(
         tables=tables,
@@ -86,8 +89,25 @@ def _setting(row: Row) -> Setting | None:
     return "tone" if row.annotation.variant is not None else None
 
 
-def _variant(row: Row) -> str:
-    return row.annotation.variant or ANY
+def _columns(setting: Setting, rows: Sequence[Row]) -> Sequence[str]:
+    """The variants that have a column each: of tones their names, of contexts the situations."""
+    if setting == "tone":
+        return (*VARIANTS, ANY)
+    situations = list(dict.fromkeys(row.annotation.context or ANY for row in rows))
+    return situations if len(situations) <= SITUATIONS else (ANY,)
+
+
+def _variant(row: Row, columns: Sequence[str]) -> str:
+    about = row.annotation
+    told = about.context if about.setting == "context" else about.variant
+    return told if told in columns and told is not None else ANY
+
+
+def _kind(row: Row) -> Hashable:
+    """What makes it another rendering of the script than the next."""
+    about = row.annotation
+    named = about.variant, about.context
+    return named if any(named) else about.item
 
 
 def _group(row: Row) -> tuple[Hashable, ...]:
@@ -95,40 +115,50 @@ def _group(row: Row) -> tuple[Hashable, ...]:
     about = row.annotation
     script = about.group or about.item or f"{row.session_id} {row.number}"
     run = (about.condition, about.speech, about.cue_given, about.prompt)
-    return (about.benchmark, script, *run, row.attributes.get("responder"))
+    recording = about.variant if about.setting == "context" else None
+    return (about.benchmark, script, *run, recording, row.attributes.get("responder"))
 
 
 def _script(row: Row) -> Hashable:
     return _group(row)[:2]
 
 
-def _metrics(which: Strand, rows: Sequence[Row], scored: Scored) -> list[MetricByVariant]:
+def _metrics(
+    which: Strand, rows: Sequence[Row], columns: Sequence[str], scored: Scored
+) -> list[MetricByVariant]:
     found = []
     for name, measure in scored.measures.items():
         if strand(measure) != which or name == STEERING:
             continue
-        variants = _by_variant((row, row.values[name]) for row in rows if name in row.values)
+        told = [(row, row.values[name]) for row in rows if name in row.values]
+        variants = _by_variant(told, columns)
         if not variants:
             continue
+        first, *others = columns
         found.append(
             MetricByVariant(
                 metric=name,
                 title=measure.title,
                 variants=_estimates(variants, scored),
-                target_over_neutral=_over("neutral", variants, scored),
-                target_over_alternative=_over("alternative", variants, scored),
+                target_over_neutral=_over("neutral", "target", variants, scored),
+                target_over_alternative=_over("alternative", "target", variants, scored),
+                over_first={
+                    other: over
+                    for other in others
+                    if first != VARIANTS[0] and (over := _over(first, other, variants, scored))
+                },
             )
         )
     return found
 
 
 def _by_variant(
-    values: Iterable[tuple[Row, float]],
+    values: Iterable[tuple[Row, float]], columns: Sequence[str]
 ) -> dict[str, list[tuple[Row, float]]]:
     found: dict[str, list[tuple[Row, float]]] = defaultdict(list)
     for row, value in values:
-        found[_variant(row)].append((row, value))
-    return {name: found[name] for name in (*VARIANTS, ANY) if name in found}
+        found[_variant(row, columns)].append((row, value))
+    return {name: found[name] for name in columns if name in found}
 
 
 def _estimates(variants: dict[str, list[tuple[Row, float]]], scored: Scored) -> dict[str, Estimate]:
@@ -144,10 +174,10 @@ def _estimates(variants: dict[str, list[tuple[Row, float]]], scored: Scored) -> 
 
 
 def _over(
-    other: str, variants: dict[str, list[tuple[Row, float]]], scored: Scored
+    less: str, variant: str, variants: dict[str, list[tuple[Row, float]]], scored: Scored
 ) -> Difference | None:
-    """By how much the target's score is above another variant's, within groups that have both."""
-    base, target = (_means(variants.get(name, ())) for name in (other, "target"))
+    """By how much a variant's score is above another's, within groups that have both."""
+    base, target = (_means(variants.get(name, ())) for name in (less, variant))
     both = [group for group in target if group in base]
     if not both:
         return None
@@ -172,23 +202,26 @@ def _steering(setting: Setting, rows: Sequence[Row], scored: Scored) -> Steering
     if not pairs:
         return None
     follows = [(row, 100.0 if value > 0 else 0.0) for row, value in pairs]
+    columns = _columns(setting, rows)
     return Steering(
         setting=setting,
-        margins=_estimates(_by_variant(pairs), scored),
-        following=_estimates(_by_variant(follows), scored),
+        margins=_estimates(_by_variant(pairs, columns), scored),
+        following=_estimates(_by_variant(follows, columns), scored),
     )
 
 
 def _groups(setting: Setting, rows: Sequence[Row], scored: Scored) -> Groups | None:
     found: dict[tuple[Hashable, ...], list[Row]] = defaultdict(list)
     for row in rows:
-        found[_group(row)].append(row)
-    several = {group: rows for group, rows in found.items() if len(rows) > 1}
+        if row.reply_item is not None:
+            found[_group(row)].append(row)
+    several = {group: rows for group, rows in found.items() if len({*map(_kind, rows)}) > 1}
     if not several:
         return None
     return Groups(
         setting=setting,
-        groups=len(several),
+        groups=len({group[:2] for group in several}),
+        plays=len(several),
         steered=_share({group: _steered(rows) for group, rows in several.items()}, scored),
         planned_apart=_share({group: _apart(rows) for group, rows in several.items()}, scored),
     )
@@ -215,8 +248,7 @@ def _apart(rows: Sequence[Row]) -> bool | None:
     plans: dict[Hashable, set[Hashable]] = defaultdict(set)
     for row in rows:
         if row.plan is not None and row.annotation.variant != "neutral":
-            variant = row.annotation.variant or (row.session_id, row.number)
-            plans[variant].add(_planned(row.plan))
+            plans[_kind(row)].add(_planned(row.plan))
     if len(plans) < 2:
         return None
     return sum(map(len, plans.values())) == len(set().union(*plans.values()))

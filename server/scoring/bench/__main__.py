@@ -17,16 +17,17 @@ from server.scoring.bench.errors import BenchmarkError
 from server.scoring.bench.folder import Benchmark, ResultFolder
 from server.scoring.bench.loaders import NAMES, data_set, load
 from server.scoring.bench.planning import TASKS, Play, Wanted, plays, situations
-from server.scoring.bench.progress import told
 from server.scoring.bench.running import Runner
-from server.scoring.ending import ended_by_signals
+from server.scoring.ending import ended_by_signals, exit_code
 from server.scoring.errors import ScoringError, Stopped
 from server.scoring.progress import shown
+from server.scoring.room import refuse_sessions
 from server.scoring.running import score as score_all
+from server.scoring.selection import selection
 from server.scoring.settings import Settings
+from server.sessions.shown import plain
 
 CUES: tuple[CueGiven, ...] = get_args(CueGiven)
-STOPPED = 130  # as a shell tells that somebody pressed Ctrl-C
 REPORT = "report"
 
 
@@ -38,7 +39,9 @@ def main(
         "ws://127.0.0.1:7860/v1/realtime"
     ),
     concurrency: Annotated[int, typer.Option(min=1, max=64, help="Conversations at once.")] = 1,
-    limit: Annotated[int | None, typer.Option(min=1, help="Items at most.")] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="Items, before cues and tasks.")
+    ] = None,
     prompt: Annotated[str, typer.Option(help="zero, basic or enhanced, as in EchoMind.")] = "zero",
     cue: Annotated[
         str, typer.Option(help="true: it is told; none: nobody listens; perceived: as heard.")
@@ -64,6 +67,16 @@ def main(
     score: Annotated[bool, typer.Option("--score/--no-score", help="Score the result.")] = True,
     judge: Annotated[str | None, typer.Option(help="As python -m server.scoring takes it.")] = None,
     judge_model: Annotated[str | None, typer.Option(help="The judge's name there.")] = None,
+    judge_hears: Annotated[
+        bool | None, typer.Option("--judge-hears", help="It takes sound, too.")
+    ] = None,
+    judge_repeats: Annotated[
+        int | None, typer.Option(help="How often it is asked each thing.")
+    ] = None,
+    metrics: Annotated[
+        list[str] | None,
+        typer.Option(help="Metrics, instruments or families, with commas; else all."),
+    ] = None,
     settings_file: Annotated[
         Path | None, typer.Option("--settings", help="How to score: a TOML file.")
     ] = None,
@@ -74,7 +87,13 @@ def main(
 ) -> None:
     """Play a data set to a running server, keep the conversations, and score them."""
     try:
-        how = settings(Asked(judge=judge, judge_model=judge_model, file=settings_file))
+        asked = Asked(
+            metrics=metrics, judge=judge, judge_model=judge_model, judge_hears=judge_hears,
+            judge_repeats=judge_repeats, file=settings_file,
+        )  # fmt: skip
+        how = settings(asked)
+        selection(how.metrics)  # a name that is wrong is told before hours of playing
+        refuse_sessions(out)
         chosen = data_set(name)
         wanted = Wanted(
             conditions(noise, speed, codec),
@@ -109,14 +128,20 @@ def main(
 
 
 def _play(runner: Runner, listed: list[Play]) -> None:
-    with told("playing") as progress:
+    with shown() as tell:
+
+        def progress(done: int, total: int, problem: str) -> None:
+            if problem:
+                _complain(problem)
+            tell(done, total, "playing")
+
         runner.progress = progress
         try:
             asyncio.run(runner.run(listed))
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as error:
             done, out = len(runner.folder.done), runner.folder.path
             _complain(f"stopped; {done} of {len(listed)} are in {out}, run again to go on.")
-            raise typer.Exit(STOPPED) from None
+            raise typer.Exit(exit_code(error)) from None
     if failed := len(runner.folder.about.failures):
         _complain(f"{failed} of {len(listed)} failed; run again to try them.")
 
@@ -124,16 +149,14 @@ def _play(runner: Runner, listed: list[Play]) -> None:
 def _score(out: Path, how: Settings, workers: int) -> None:
     try:
         with ended_by_signals(), shown() as tell:
-            made = score_all([out], out / REPORT, how, workers, progress=tell, say=_complain)
-    except (Stopped, KeyboardInterrupt):
+            score_all([out], out / REPORT, how, workers, progress=tell, say=_complain)
+    except (Stopped, KeyboardInterrupt) as error:
         _complain("stopped; what was scored so far is kept for the next run.")
-        raise typer.Exit(STOPPED) from None
-    if sys.stdout.isatty():
-        print(made)
+        raise typer.Exit(exit_code(error)) from None
 
 
 def _complain(sentence: str) -> None:
-    print(f"attune: {sentence}", file=sys.stderr)
+    print(f"attune: {plain(sentence)}", file=sys.stderr)
 
 
 def _some(flag: str, told: str, known: tuple[str, ...]) -> tuple[str, ...]:

@@ -24,6 +24,7 @@ CODECS = {
     "mp3": (24_000, "MP3", "MPEG_LAYER_III"),
 }
 SLOWEST, FASTEST = 0.5, 2.0
+LOUDEST_DB, FAINTEST_DB = -40.0, 100.0  # of noise, below the voice
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +78,10 @@ def coded(clip: Samples, name: str) -> Samples:
 
 
 def _noise(snr_db: float) -> Condition:
+    if not LOUDEST_DB <= snr_db <= FAINTEST_DB:
+        raise BenchmarkError(
+            f"--noise takes numbers from {LOUDEST_DB:g} to {FAINTEST_DB:g}, not {snr_db:g}."
+        )
     return Condition(f"noise {snr_db:g} dB", lambda clip: noisy(clip, snr_db))
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 import httpx2
 import orjson
@@ -19,18 +19,36 @@ from server.sessions.format import (
 from server.sessions.place import Place
 
 REALTIME = "/v1/realtime"
+SCHEMES = {"ws": "http", "wss": "https"}
 FINISHED_SEC, AGAIN_SEC = 60.0, 0.2
 TIMEOUT_SEC = 60.0
 
 
 def http_url(url: str) -> str:
     """Where the same server answers HTTP."""
-    parts = urlsplit(url)
-    schemes = {"ws": "http", "wss": "https"}
-    if parts.scheme not in schemes or not parts.netloc:
-        raise BenchmarkError(f"'{url}' is no address of a server: it begins with ws:// or wss://.")
+    parts = _parsed(url)
+    if parts is None or parts.scheme not in SCHEMES:
+        raise BenchmarkError(
+            "What --url says is no address of a server: one is like ws://127.0.0.1:7860/v1/realtime."
+        )
     root = parts.path.rstrip("/").removesuffix(REALTIME)
-    return urlunsplit((schemes[parts.scheme], parts.netloc, root, "", ""))
+    return urlunsplit((SCHEMES[parts.scheme], parts.netloc, root, "", ""))
+
+
+def public(url: str) -> str:
+    """An address without login and query, where secrets are; nothing where it is none."""
+    parts = _parsed(url)
+    if parts is None:
+        return ""
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+
+
+def _parsed(url: str) -> SplitResult | None:
+    try:
+        parts = urlsplit(url)
+        return parts if parts.hostname and parts.port != 0 else None
+    except ValueError:  # a port beyond all ports, half a bracket
+        return None
 
 
 class Fetcher:
@@ -38,9 +56,13 @@ class Fetcher:
 
     def __init__(self, url: str, runs: Place, token: str | None = None) -> None:
         self._root = http_url(url)
+        self._shown = public(self._root)
+        if token is not None and not (token.isascii() and token.isprintable()):
+            raise BenchmarkError("The operator's token has characters that no token has.")
         self._runs = runs
         self._token = token  # the operator's, in place of each session's own secret
-        self._client = httpx2.AsyncClient(timeout=TIMEOUT_SEC)
+        # No proxy of the environment: the talk itself takes none either.
+        self._client = httpx2.AsyncClient(timeout=TIMEOUT_SEC, trust_env=False)
 
     async def close(self) -> None:
         await self._client.aclose()
@@ -49,13 +71,13 @@ class Fetcher:
         """One sentence if there is no server."""
         try:
             answer = await self._client.get(f"{self._root}/ready")
-        except httpx2.HTTPError as error:
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             raise BenchmarkError(
-                f"No server answers at {self._root} ({type(error).__name__}); start one with "
+                f"No server answers at {self._shown} ({type(error).__name__}); start one with "
                 "python -m server."
             ) from None
         if answer.status_code != 200:
-            raise BenchmarkError(f"The server at {self._root} is not ready yet.")
+            raise BenchmarkError(f"The server at {self._shown} is not ready yet.")
 
     async def fetch(self, session_id: str, secret: str) -> SessionFile:
         """Write the whole session folder; returns what its `session.json` says."""
@@ -74,11 +96,13 @@ class Fetcher:
         """Its description, once it is written to its end."""
         until = time.monotonic() + FINISHED_SEC
         while True:
-            told = orjson.loads(await self._get(session_id, secret, until))
+            answer = await self._get(session_id, secret, until)
             try:
-                session = SessionFile.model_validate(told["session"])
-            except (ValidationError, KeyError, TypeError):
+                session = SessionFile.model_validate(orjson.loads(answer)["session"])
+            except (ValidationError, orjson.JSONDecodeError, KeyError, TypeError):
                 raise ItemError("the server tells its sessions in another form") from None
+            if session.id != session_id:
+                raise ItemError("the server tells of another session")
             if session.state != "recording":
                 return session
             if time.monotonic() > until:

@@ -5,14 +5,15 @@ from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import orjson
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from server.recording.whole_files import PRIVATE_FOLDER
-from server.scoring.annotation import Annotation
+from server.scoring.annotation import Annotation, Number
 from server.scoring.bench.errors import BenchmarkError
+from server.scoring.bench.fetching import public
 from server.scoring.bench.planning import key
 from server.sessions.place import Place
 
@@ -25,7 +26,7 @@ class Played(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     session_id: str
-    number: int = 0
+    number: Number = 0
     annotation: Annotation
 
 
@@ -42,7 +43,7 @@ class Benchmark(BaseModel):
     title: str
     licence: str
     source: str
-    url: str
+    url: Annotated[str, AfterValidator(public)]  # a login stays with whoever typed it
     began: datetime
     ended: datetime | None = None
     settings: dict[str, Any] = {}
@@ -67,7 +68,7 @@ class ResultFolder:
         """A new one, or one to go on with."""
         try:
             path.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
-            before = _before(path)
+            before, played = _before(path), _mended(path / ITEMS_FILE)
         except OSError as error:
             raise BenchmarkError(f"{path} cannot be written to: {error.strerror}.") from None
         if before is not None:
@@ -77,7 +78,7 @@ class ResultFolder:
                 update={"began": before.began, "software": before.software, "models": before.models}
             )
         folder = cls(path, about)
-        folder.done = {key(played.annotation) for played in _mended(path / ITEMS_FILE)}
+        folder.done = {key(each.annotation) for each in played}
         return folder
 
     @property

@@ -10,11 +10,12 @@ from struct import unpack_from
 import numpy as np
 import orjson
 from websockets.asyncio.client import connect
-from websockets.exceptions import ConnectionClosed, WebSocketException
+from websockets.exceptions import ConnectionClosed, InvalidURI, WebSocketException
 
 from models.audio import encode_pcm16
 from models.types import WIRE_RATE, Samples
 from server.client import HEADER, PIECE, PIECE_SEC, Call, CallError
+from server.scoring.bench.fetching import public
 from server.scoring.bench.loudspeaker import Loudspeaker
 from server.scoring.sources import PLAYER
 
@@ -93,10 +94,14 @@ async def line(url: str, name: str, *, realtime: bool) -> AsyncGenerator[Line, N
     """The server notes by the benchmark's name that no person speaks here."""
     try:
         socket = await connect(
-            url, max_size=None, compression=None, user_agent_header=PLAYER + name
+            url, max_size=None, compression=None, user_agent_header=PLAYER + name, proxy=None
         )
+    except InvalidURI:  # which tells the whole of it, with login and query
+        raise CallError(f"'{public(url)}' is no address of a server") from None
     except (OSError, WebSocketException, ValueError, TimeoutError) as error:
-        raise CallError(f"cannot reach {url}: {error}; is the server running (make run)?") from None
+        raise CallError(
+            f"cannot reach {public(url)}: {error}; is the server running (make run)?"
+        ) from None
     async with socket:
         call = Line(socket, realtime=realtime)
         listening = asyncio.create_task(call.listen())

@@ -3,6 +3,7 @@
 import csv
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -79,19 +80,23 @@ def situations(file: Path) -> list[Situation]:
     except (OSError, UnicodeDecodeError):
         raise BenchmarkError(f"{file} cannot be read.") from None
     if file.suffix.lower() == ".csv":
-        rows = csv.DictReader(text.splitlines())
-        if "context" not in (rows.fieldnames or ()):
-            raise BenchmarkError(f"{file} has no column 'context'.")
-        found = [
-            Situation(row["context"].strip(), row.get("item") or None, row.get("reference") or None)
-            for row in rows
-            if (row["context"] or "").strip()
-        ]
+        try:
+            found = list(_rows(csv.DictReader(StringIO(text, newline="")), file))
+        except csv.Error:
+            raise BenchmarkError(f"{file} cannot be read as a table.") from None
     else:
         found = [Situation(line.strip()) for line in text.splitlines() if line.strip()]
     if not found:
         raise BenchmarkError(f"{file} holds no situation.")
     return found
+
+
+def _rows(rows: "csv.DictReader[str]", file: Path) -> Iterator[Situation]:
+    if "context" not in (rows.fieldnames or ()):
+        raise BenchmarkError(f"{file} has no column 'context'.")
+    for row in rows:
+        if context := (row["context"] or "").strip():
+            yield Situation(context, row.get("item") or None, row.get("reference") or None)
 
 
 def _tasks(item: Item, wanted: Wanted) -> list[str]:

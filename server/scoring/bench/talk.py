@@ -40,6 +40,15 @@ async def talk(
     play: Play, clip: Samples, url: str, name: str, consent: Consent, *, realtime: bool
 ) -> Talked:
     """Play one clip of a named data set; returns once the server has nothing more to say to it."""
+    try:
+        return await _talk(play, clip, url, name, consent, realtime)
+    except (LookupError, TypeError, AttributeError) as error:  # in what the server told
+        raise ItemError(f"the server talks in another form: {type(error).__name__}") from None
+
+
+async def _talk(
+    play: Play, clip: Samples, url: str, name: str, consent: Consent, realtime: bool
+) -> Talked:
     join = "&" if "?" in url else "?"
     async with line(f"{url}{join}attune=1", name, realtime=realtime) as call:
         await call.until("session.created")

@@ -44,7 +44,7 @@ class Heard:
         return None
 
     def measure(self, exchange: Exchange) -> dict[str, Score]:
-        if not exchange.conversation.consent.transcript:
+        if not exchange.consent.transcript:
             raise Unscored(NO_WORDS)
         if exchange.reply is None:
             raise Unscored("no reply")
@@ -54,7 +54,7 @@ class Heard:
 
     def _listened(self, exchange: Exchange) -> Score:
         assert exchange.reply is not None, "looked at above"
-        if not exchange.conversation.consent.audio:
+        if not exchange.consent.audio:
             return Score.none(NO_SOUND)
         whole = exchange.intended if not exchange.reply.interrupted else None
         said = whole or exchange.reply.text
@@ -66,7 +66,7 @@ class Heard:
             heard = " ".join(self.ears.words(exchange.reply_sound()))
             return Score(word_error_rate(said, heard), heard)
         except Unscored as missing:
-            return Score.none(str(missing))
+            return Score.none(missing)
 
 
 def build(settings: Settings) -> Heard:
@@ -103,5 +103,5 @@ def _logged(exchange: Exchange) -> dict[str, Score]:
     try:
         errors = Score(word_error_rate(exchange.intended, heard), told)
     except Unscored as missing_words:
-        errors = Score.none(str(missing_words))
+        errors = Score.none(missing_words)
     return {"intended_heard_wer": errors, "cut_share": Score(lost / len(written), told)}

@@ -101,9 +101,10 @@ class Latency:
         try:
             if self.ears is None:
                 raise Unscored(self.deaf)
+            exchange.sound_allowed()
             late = reply_latency_ms(exchange, self.ears.sides(exchange.conversation))
         except Unscored as missing:
-            return dict.fromkeys(_RECORDED, Score.none(str(missing)))
+            return dict.fromkeys(_RECORDED, Score.none(missing))
         sent = exchange.stages_ms.get(FIRST_SENT)
         return {
             "reply_latency_ms": Score(late),
@@ -139,7 +140,7 @@ def _underruns(exchange: Exchange) -> dict[str, Score]:
     try:
         found = reported(lines, reply.item_id) or _unreported(exchange, reply)
     except Unscored as missing:
-        return dict.fromkeys(_HOLES, Score.none(str(missing)))
+        return dict.fromkeys(_HOLES, Score.none(missing))
     return {
         "underruns": Score(float(len(found.holes_sec)), found.how),
         "underrun_ms": Score(found.total_ms, found.how),

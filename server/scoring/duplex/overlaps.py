@@ -120,6 +120,7 @@ class Overlaps:
             raise Unscored("another task")
         if task not in ITEMS and (exchange.reply is None or not exchange.reply.spoken):
             raise Unscored("no reply")
+        exchange.sound_allowed()
         sides = self.ears.sides(exchange.conversation)
         user, reply = merged(sides.user, USER_GAP), merged(sides.reply, REPLY_GAP)
         found = met(exchange, user, reply)
@@ -131,7 +132,7 @@ class Overlaps:
         try:
             over = overlap(exchange.annotation, found, user, reply)
         except Unscored as none:
-            return times | dict.fromkeys(("abrupt_cut", *_CHANGES), Score.none(str(none)))
+            return times | dict.fromkeys(("abrupt_cut", *_CHANGES), Score.none(none))
         cut = {"abrupt_cut": _abrupt(over, sides)}
         return times | cut | _changes(exchange, over, sides, user)
 

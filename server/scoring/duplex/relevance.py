@@ -5,8 +5,8 @@ from typing import Any
 
 from server.scoring.exchange import NO_WORDS, Exchange
 from server.scoring.judging.rubric import rubric
-from server.scoring.judging.sitting import Judged, Sitting, judge, self_agreement, tried
-from server.scoring.score import Instrument, Measure, Score, Unscored
+from server.scoring.judging.sitting import Judged, Sitting, judge, self_agreement
+from server.scoring.score import Instrument, Measure, Score, Unscored, tried
 from server.scoring.settings import Settings
 from server.sessions.exchanges import RecordedTurn
 
@@ -89,11 +89,11 @@ class Relevance(Judged):
 
 def _over(exchange: Exchange, marked: int) -> dict[str, Any]:
     """What was being said when somebody began to talk over it, and what they said."""
-    if not exchange.conversation.consent.transcript:
+    if not exchange.consent.transcript:
         raise Unscored(NO_WORDS)
     sounding = [
         turn
-        for turn in exchange.conversation.turns
+        for turn in exchange.company
         if turn.role == "assistant" and turn.start < marked
     ]
     if not sounding or not sounding[-1].text:
@@ -110,14 +110,14 @@ def _spoken(exchange: Exchange, marked: int) -> str:
     """What was recognised of whoever talked over it; nothing, if it was taken for no turn."""
     said = [
         turn.text
-        for turn in exchange.conversation.turns
+        for turn in exchange.company
         if turn.role == "user" and turn.end > marked and turn.text
     ]
     return said[0] if said else ""
 
 
 def _replies(exchange: Exchange, marked: int) -> Sequence[RecordedTurn]:
-    turns = exchange.conversation.turns
+    turns = exchange.company
     return [turn for turn in turns if turn.role == "assistant" and turn.start >= marked]
 
 

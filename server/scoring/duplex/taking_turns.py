@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from models.types import WIRE_RATE
@@ -11,7 +12,7 @@ from server.scoring.duplex.rules import backchannels, takes_over, timing_distanc
 from server.scoring.duplex.segments import Segment, between, pauses, reaching
 from server.scoring.duplex.words_timed import TimedWord, during
 from server.scoring.exchange import Exchange
-from server.scoring.score import JudgeNamed, Measure, Score, Unavailable, Unscored
+from server.scoring.score import JudgeNamed, Measure, Score, Unavailable, Unscored, tried
 from server.scoring.settings import Settings
 
 VERSION = 2
@@ -87,6 +88,7 @@ class TakingTurns:
         return None
 
     def measure(self, exchange: Exchange) -> dict[str, Score]:
+        exchange.sound_allowed()
         sides = self.ears.sides(exchange.conversation)
         parts: tuple[tuple[str, Callable[[Exchange, Sides], dict[str, Score]]], ...] = (
             ("take_over turn_latency_sec", _turn),
@@ -96,10 +98,7 @@ class TakingTurns:
         )
         found: dict[str, Score] = {}
         for names, part in parts:
-            try:
-                found |= part(exchange, sides)
-            except Unscored as missing:
-                found |= {name: Score.none(str(missing)) for name in names.split()}
+            found |= tried(names.split(), partial(part, exchange, sides))
         return found
 
     def _backchannel(self, exchange: Exchange, sides: Sides) -> dict[str, Score]:

@@ -55,7 +55,7 @@ class Aeq(Judged):
         """From the words; a judge that hears does without them."""
         exchange = sitting.exchange
         told, sounds = material.about(exchange), []
-        if sitting.judge.hears and not exchange.conversation.consent.transcript:
+        if sitting.judge.hears and not exchange.consent.transcript:
             sounds = _both(sitting)
         else:
             told |= {"user_said": material.said(exchange), "reply": exchange.reply_words()}

@@ -18,6 +18,10 @@ def address(url: str) -> httpx2.URL:
         found = httpx2.URL()
     if found.scheme not in ("http", "https") or not found.host:
         raise Unavailable("the judge's URL is not one like http://127.0.0.1:8000/v1")
+    if found.userinfo or found.query or found.fragment:
+        raise Unavailable(
+            "the judge's URL holds more than its address: give its key as ATTUNE_JUDGE_KEY"
+        )
     return found
 
 

@@ -15,12 +15,13 @@ from server.scoring.judging import contestants
 from server.scoring.judging.answers import Answer, Malformed, read
 from server.scoring.judging.client import Endpoint, Message
 from server.scoring.judging.rubric import ONE_OBJECT, Rubric, enclosed
-from server.scoring.score import JudgeNamed, Score, Unscored
+from server.scoring.score import JudgeNamed, Passing, Score, Unscored
 from server.scoring.scored import Usage
 from server.scoring.settings import JudgeSettings
 
 ITSELF = "the judge is the contestant"
 ELSEWHERE = "no consent to research, and the judge is elsewhere"
+WITHDRAWN = "withdrawn meanwhile"
 DEAF = "the judge does not hear"
 UNREADABLE = "the judge's answer could not be read"
 TOO_LONG = "the sound is too long for a judge"
@@ -100,19 +101,22 @@ class Judge:
         return self._settings.hears
 
     def key(self, name: str, version: int, rubrics: Iterable[str]) -> str:
-        """All that the scores of an instrument depend on; of the place, whether it is here."""
+        """All that the scores of an instrument depend on; another host may serve another model."""
         told = self._settings
         return (
             f"{name} {version}; rubrics {'+'.join(rubrics)}; judge {told.model} "
-            f"{'here' if self._endpoint.local else 'elsewhere'}; "
+            f"{'here' if self._endpoint.local else f'at {self._endpoint.url.netloc.decode()}'}; "
             f"temperature {told.temperature:g}; seed {told.seed}; repeats {told.repeats}; "
             f"hears {told.hears}; itself {told.allow_same_model}; tokens {told.max_tokens}"
         )
 
     def admit(self, exchange: Exchange, *, contest: bool = True) -> None:
         """Raises Unscored where this exchange may not be put to this judge."""
-        if not self._endpoint.local and not exchange.conversation.consent.research:
-            raise Unscored(ELSEWHERE)
+        if not self._endpoint.local:
+            if not exchange.consent.research:
+                raise Unscored(ELSEWHERE)
+            if not exchange.conversation.is_still_allowed():
+                raise Passing(WITHDRAWN)
         if self._settings.allow_same_model or not contest:
             return
         responder = exchange.conversation.session.models.get("responder")
@@ -144,16 +148,18 @@ class Judge:
         self.admit(exchange, contest=contest)
         if sounds:
             self.listening()
-            if not exchange.conversation.consent.audio:
+            if not exchange.consent.audio:
                 raise Unscored(NO_SOUND)
             if any(sound.audio.duration > LONGEST_SEC for sound in sounds):
                 raise Unscored(TOO_LONG)
         # Without consent to words a judge's own, which may repeat them, are not kept either.
-        telling = exchange.conversation.consent.transcript
+        telling = exchange.consent.transcript
         messages = _messages(rubric, material, sounds)
         answers: list[Answer] = []
         came: list[str] = []
         for repeat in range(self._settings.repeats):
+            if repeat:
+                self.admit(exchange, contest=contest)
             try:
                 answers.append(self._answer(messages, rubric, self._settings.seed + repeat, came))
             except Malformed:

@@ -64,7 +64,7 @@ def about(exchange: Exchange) -> dict[str, Any]:
     if earlier := [
         {"who": "user" if turn.role == "user" else "reply", "said": turn.text}
         for turn in exchange.before[-EARLIER:]
-        if turn.text and exchange.conversation.consent.transcript
+        if turn.text and exchange.consent.transcript
     ]:
         told["earlier"] = earlier
     return told

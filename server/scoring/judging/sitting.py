@@ -8,7 +8,6 @@ from server.scoring.exchange import Exchange
 from server.scoring.judging.judge import Judge, Sound, Verdict
 from server.scoring.judging.rubric import Rubric, rubric
 from server.scoring.score import Family, JudgeNamed, Measure, Score
-from server.scoring.score import tried as tried
 from server.scoring.scored import Usage
 from server.scoring.settings import JudgeSettings, Settings
 

@@ -1,7 +1,7 @@
 """What an exchange sounded like, small enough to lie inside a page."""
 
 from base64 import b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 
@@ -12,11 +12,13 @@ from models.types import WIRE_RATE
 from server.scoring.exchange import Conversation
 from server.scoring.results import ToldExchange
 from server.scoring.score import Unscored
+from server.sessions.exchanges import RecordedTurn
 
 LONGEST_SEC = 20.0
 BEFORE_SEC, AFTER_SEC = 0.2, 0.4
 QUALITY = 0.6  # of MP3: 0 is the best
 LOUDEST = 0.95
+ELSEWHERE = "Sound is only in the HTML report, where it may be played."
 
 Conversations = Callable[[str], Conversation]
 
@@ -30,12 +32,14 @@ class Clip:
 def clip(told: ToldExchange, conversations: Conversations | None) -> Clip:
     """Both sides as one sound; of a long exchange the part around the change of speakers."""
     if conversations is None:
-        return Clip("", "The sound was not at hand when this was made.")
+        return Clip("", ELSEWHERE)
     try:
         conversation = conversations(told.session_id)
-        if not conversation.consent.audio:
+        sought = (told.user_item, told.reply_item)
+        turns = [each for each in conversation.turns if each.item_id in sought]
+        if not conversation.allowed(*turns).audio:
             return Clip("", "No consent to sound.")
-        span = _span(told, conversation)
+        span = _span([each for each in turns if each.spoken])
         if span is None:
             return Clip("", "Nothing was spoken.")
         begin, end, whole = span
@@ -51,10 +55,8 @@ def clip(told: ToldExchange, conversations: Conversations | None) -> Clip:
     return Clip(_address(np.asarray(pcm)), about)
 
 
-def _span(told: ToldExchange, conversation: Conversation) -> tuple[int, int, bool] | None:
+def _span(turns: Sequence[RecordedTurn]) -> tuple[int, int, bool] | None:
     """From, to, and whether that is all of it."""
-    sought = (told.user_item, told.reply_item)
-    turns = [each for each in conversation.turns if each.item_id in sought and each.spoken]
     if not turns:
         return None
     begin = max(0, min(each.start for each in turns) - round(BEFORE_SEC * WIRE_RATE))
@@ -62,7 +64,7 @@ def _span(told: ToldExchange, conversation: Conversation) -> tuple[int, int, boo
     longest = round(LONGEST_SEC * WIRE_RATE)
     if end - begin <= longest:
         return begin, end, True
-    replies = [each.start for each in turns if each.item_id == told.reply_item]
+    replies = [each.start for each in turns if each.role == "assistant"]
     middle = min(replies, default=begin)
     begin = max(begin, min(middle - longest // 2, end - longest))
     return begin, begin + longest, False

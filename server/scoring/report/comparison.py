@@ -257,7 +257,7 @@ def _told(side: Side) -> Told:
     head = side.head
     return Told(
         name=side.name,
-        made=head.made.isoformat(),
+        made=head.made.isoformat(timespec="seconds"),
         software=head.software,
         sessions=len(head.sessions),
         exchanges=len(side.exchanges),

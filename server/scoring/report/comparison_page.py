@@ -130,7 +130,7 @@ def _figure(scaled: list[Compared], found: Comparison) -> Figure:
                 {"b": "one", "a": "two"}.get(each.verdict, "three"),
             )
         )
-    drawn = dots("Differences in per cent of each scale", points, at=0, unit="%", room=260)
+    drawn = dots("Differences in per cent of each scale", points, at=0, unit="%")
     caption = (
         "How much better B is than A, in per cent of each metric's scale, with 95 % bootstrap "
         "intervals: right of 0 B is better. Green: B surely, orange: A surely, blue: neither. "

@@ -7,7 +7,7 @@ from server.recording.whole_files import replace
 from server.scoring.report.blocks import Section
 from server.scoring.report.markdown_blocks import escaped, section
 from server.scoring.report.material import Material, read
-from server.scoring.report.page import TITLE, scored_on
+from server.scoring.report.page import TITLE, below, named
 from server.scoring.report.sections.every import sections
 
 FILE = "report.md"
@@ -15,11 +15,11 @@ FILE = "report.md"
 
 def write(scores: Path, out: Path) -> None:
     """Read a report's scores and lay `report.md` into its folder."""
-    replace(out / FILE, markdown(read(scores)).encode())
+    replace(out / FILE, markdown(read(scores), named(out)).encode())
 
 
-def markdown(material: Material) -> str:
-    return document(f"{TITLE}: {scored_on(material)}", sections(material, None))
+def markdown(material: Material, name: str = "") -> str:
+    return document(f"{TITLE} · {below(material, name)}", sections(material, None))
 
 
 def document(title: str, parts: Sequence[Section]) -> str:

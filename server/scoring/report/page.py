@@ -37,17 +37,28 @@ def write(scores: Path, out: Path, conversations: Conversations | None = None) -
     target = out / PAGE
     # Not its parents: a folder that was deleted meanwhile stays so.
     target.parent.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
-    replace(target, page(material, conversations).encode())
+    replace(target, page(material, conversations, named(out)).encode())
 
 
-def page(material: Material, conversations: Conversations | None = None) -> str:
+def page(material: Material, conversations: Conversations | None = None, name: str = "") -> str:
     parts = sections(material, conversations)
-    return document(TITLE, scored_on(material), material.head.software, parts)
+    return document(TITLE, below(material, name), material.head.software, parts)
 
 
-def scored_on(material: Material) -> str:
+def named(out: Path) -> str:
+    """The run: a benchmark's report lies in a folder of the run's."""
+    found = out.resolve()
+    return found.parent.name if found.name == PAGE.parent.name else found.name
+
+
+def below(material: Material, name: str = "") -> str:
+    """Which run, over what, of when."""
     made = material.head.made
-    return f"Scores of {made.day} {made:%B %Y}"
+    titles = {each.name: each.title for each in material.head.benchmarks}
+    data = [titles.get(each) or each for each in material.apart["benchmark"]]
+    over = ", ".join(data) or "recorded conversations"
+    told = f"{over}, scored on {made.day} {made:%B %Y}"
+    return f"{name}: {told}" if name else told[:1].upper() + told[1:]
 
 
 def document(title: str, below: str, software: str, parts: Sequence[Section]) -> str:

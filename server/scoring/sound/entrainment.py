@@ -88,7 +88,7 @@ def _taken(take: Callable[[], Score]) -> Score:
     try:
         return take()
     except Unscored as reason:
-        return Score.none(str(reason))
+        return Score.none(reason)
 
 
 def _plain(value: float | None) -> Score:

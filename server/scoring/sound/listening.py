@@ -83,7 +83,7 @@ class Process:
     judge: JudgeNamed
 
     def allowed(self, exchange: Exchange) -> None:
-        if self.elsewhere and not exchange.conversation.consent.research:
+        if self.elsewhere and not exchange.consent.research:
             raise Unscored("no consent to research, and the listener is elsewhere")
 
     def hear(self, clip: Samples) -> Emotion:

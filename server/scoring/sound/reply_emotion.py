@@ -71,7 +71,8 @@ class ReplyEmotion:
     @property
     def key(self) -> str:
         named = self.listener.judge
-        return f"reply_emotion 1: {named.name}, {named.version}, {named.host}"
+        known = (each for each in (named.name, named.version, named.host) if each)
+        return f"reply_emotion 1: {', '.join(known)}"
 
     @property
     def judge(self) -> JudgeNamed | None:

@@ -64,7 +64,7 @@ def _pairs(conversation: Conversation) -> tuple[Pair, ...]:
 
 
 def _voice(conversation: Conversation, turn: RecordedTurn | None) -> Voice:
-    if turn is None or not turn.spoken:
+    if turn is None or not turn.spoken or not conversation.allowed(turn).audio:
         return Voice()
     which: Channel = "user" if turn.role == "user" else "reply"
     sound = conversation.channel(which, turn.start, turn.end)

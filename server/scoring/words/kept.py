@@ -8,7 +8,7 @@ from server.sessions.exchanges import RecordedTurn
 def recognised(exchange: Exchange) -> str:
     """What was understood of what somebody said; empty where that was nothing."""
     if exchange.user is None:
-        raise Unscored(NO_WORDS if not exchange.conversation.consent.transcript else "no user turn")
+        raise Unscored(NO_WORDS if not exchange.consent.transcript else "no user turn")
     return _kept(exchange, exchange.user)
 
 
@@ -18,6 +18,6 @@ def answered(exchange: Exchange) -> str:
 
 
 def _kept(exchange: Exchange, turn: RecordedTurn | None) -> str:
-    if not exchange.conversation.consent.transcript:
+    if not exchange.consent.transcript:
         raise Unscored(NO_WORDS)
     return turn.text or "" if turn else ""

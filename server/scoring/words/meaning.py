@@ -174,10 +174,17 @@ def build(settings: Settings) -> Instrument:
     if all(isinstance(each, Absent) for each in (packaged, pieces, whole)):
         raise Unavailable("no encoder is here: run python -m models.weights, or configure one")
     key = (
-        f"meaning {VERSION}; {packaged.key}; bertscore {pieces.key}, {baseline}; "
+        f"meaning {VERSION}; {packaged.key}; bertscore {pieces.key}{_baseline(baseline)}; "
         f"similarity {whole.key}"
     )
     return Meaning(key, packaged, pieces, baseline, whole)
+
+
+def _baseline(found: Match | Absent) -> str:
+    """In a key."""
+    if isinstance(found, Absent):
+        return ", not rescaled"
+    return f", baseline {found.precision:g} {found.recall:g} {found.f:g}"
 
 
 def _told(found: Match, reply: str) -> Score:

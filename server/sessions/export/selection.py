@@ -112,12 +112,21 @@ def chosen(stored: StoredSession, *, all_consented: bool = False) -> Chosen | Le
         return consent
     since = Since.of(file.consent)
     covered = [
-        _covered(turn, since.at(turn.start))
+        covered_turn(turn, since.at(turn.start))
         for turn in turns(file, stored.lines(KINDS))
         if all_consented or since.at(turn.start).research
     ]
     research = 0 if all_consented else since.research or 0
-    shown = file.model_copy(
+    sound_from = max(since.audio or 0, research)
+    ratings = stored.ratings()
+    return Chosen(
+        covered_file(file, consent), consent, exchanges(covered), ratings, sound_from, stored
+    )
+
+
+def covered_file(file: SessionFile, consent: Consent) -> SessionFile:
+    """What `session.json` tells beyond what is allowed is taken out."""
+    return file.model_copy(
         update={
             "secret_sha256": None,
             "client": file.client if consent.personal else None,
@@ -126,11 +135,9 @@ def chosen(stored: StoredSession, *, all_consented: bool = False) -> Chosen | Le
             "audio": file.audio if consent.audio else None,
         }
     )
-    sound_from = max(since.audio or 0, research)
-    return Chosen(shown, consent, exchanges(covered), stored.ratings(), sound_from, stored)
 
 
-def _covered(turn: RecordedTurn, consent: Consent) -> RecordedTurn:
+def covered_turn(turn: RecordedTurn, consent: Consent) -> RecordedTurn:
     return replace(
         turn,
         text=turn.text if consent.transcript else None,

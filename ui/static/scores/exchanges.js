@@ -3,6 +3,7 @@
 import { api, operator } from "../core/api.js";
 import { h, replace } from "../core/dom.js";
 import { number, t } from "../core/page.js";
+import { valuedFirst } from "./figures.js";
 import { choice, labelled } from "./parts.js";
 import { figure, sessionAddress } from "./words.js";
 
@@ -13,7 +14,7 @@ const AT_ONCE = 20;
  * @param {{metric?: string | null, session?: string | null}} wished
  */
 export function exchanges(report, { metric = null, session = null }) {
-  const metrics = new Map(report.metrics.map((each) => [each.name, each]));
+  const metrics = new Map(valuedFirst(report.metrics).map((each) => [each.name, each]));
   const list = h("ol", { class: "exchanges" });
   const count = h("p", { class: "muted small", role: "status" });
   const more = h("button", { class: "button", type: "button", hidden: true, on: { click: () => load(list.childElementCount) } }, t("scores.exchange.more"));
@@ -50,7 +51,8 @@ export function exchanges(report, { metric = null, session = null }) {
 }
 
 function exchange(each, chosen, metrics) {
-  const shown = Object.entries(each.scores).filter(([name]) => !chosen || name === chosen);
+  const asked = Object.entries(each.scores).filter(([name]) => !chosen || name === chosen);
+  const shown = [...asked.filter(([, { value }]) => value !== null), ...asked.filter(([, { value }]) => value === null)];
   return h("li", { class: "exchange" },
     h("div", { class: "exchange-where" },
       h("a", { href: sessionAddress(each.session_id), title: each.session_id },

@@ -2,7 +2,21 @@
 
 import { niceStep } from "../system/readings.js";
 
-/** Metrics by family, in the order in which they come. */
+/** Those that have a value first; else in the order in which they come. */
+export function valuedFirst(metrics) {
+  const has = ({ mean }) => mean !== null;
+  return [...metrics.filter(has), ...metrics.filter((metric) => !has(metric))];
+}
+
+/** What a report is told by in a line: metrics with values, of as many families as there are. */
+export function headlines(metrics, many) {
+  const valued = metrics.filter(({ mean }) => mean !== null);
+  const firsts = families(valued).map(([, [first]]) => first);
+  const chosen = [...new Set([...firsts, ...valued])].slice(0, many);
+  return valued.filter((metric) => chosen.includes(metric));
+}
+
+/** Metrics by family, in the order in which they come; what has no value comes last. */
 export function families(metrics) {
   const found = new Map();
   for (const metric of metrics) {
@@ -12,13 +26,13 @@ export function families(metrics) {
   return [...found];
 }
 
-/** Every metric that any report has, each once, as the newest report tells it. */
+/** Every metric that any report has, each once, as the newest report with a value for it tells it. */
 export function allMetrics(reports) {
   const found = new Map();
   for (const report of reports) {
-    for (const metric of report.metrics) if (!found.has(metric.name)) found.set(metric.name, metric);
+    for (const metric of report.metrics) if ((found.get(metric.name)?.mean ?? null) === null) found.set(metric.name, metric);
   }
-  return [...found.values()];
+  return valuedFirst([...found.values()]);
 }
 
 /** One metric over all reports, the oldest first. */
@@ -59,8 +73,14 @@ export function change(now, before) {
 export function scaleOf(metric, figures = [metric]) {
   const known = figures.flatMap(({ mean, low, high }) => [mean, low, high]).filter((each) => each !== null);
   const least = metric.smallest ?? Math.min(0, ...known);
-  const most = metric.largest ?? (Math.max(...known, 0) * 1.15 || 1);
+  const most = metric.largest ?? Math.max(metric.unit === "%" ? 100 : 0, roundedUp(Math.max(...known, 0) * 1.15) || 1);
   return { least, most, at: (value) => Math.round(1e4 * Math.min(1, Math.max(0, (value - least) / (most - least || 1)))) / 100 };
+}
+
+/** To two digits, so that the end of a scale can be told exactly. */
+function roundedUp(value) {
+  const step = value > 0 ? 10 ** (Math.floor(Math.log10(value)) - 1) : 1;
+  return Number((Math.ceil(value / step) * step).toPrecision(2));
 }
 
 /** Marks on an axis: round numbers, not many. */

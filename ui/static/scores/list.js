@@ -4,7 +4,7 @@ import { api, operator } from "../core/api.js";
 import { h, replace } from "../core/dom.js";
 import { number, t, when } from "../core/page.js";
 import { lineChart } from "./chart.js";
-import { allMetrics, change, overReports } from "./figures.js";
+import { allMetrics, change, headlines, overReports } from "./figures.js";
 import { runPanel } from "./run.js";
 import { address, drawn, figure } from "./words.js";
 
@@ -51,12 +51,17 @@ function card(report, before, go) {
     h("div", { class: "report-name" },
       h("h2", {}, h("a", { class: "cover", href: address({ report: report.name }), on: { click: open } }, report.name)),
       h("p", { class: "muted small" }, when(report.made))),
-    h("dl", { class: "report-figures" }, report.metrics.slice(0, HEADLINES).map((metric) => headline(metric, before))),
+    figures(headlines(report.metrics, HEADLINES), before),
     h("p", { class: "muted small" }, [
       t("scores.sessions", { count: number(report.sessions) }),
       t("scores.exchanges", { count: number(report.exchanges) }),
       report.judges.length ? t("scores.judged_by", { judges: report.judges.join(", ") }) : null,
     ].filter(Boolean).join(" · ")));
+}
+
+function figures(metrics, before) {
+  if (!metrics.length) return h("p", { class: "muted" }, t("scores.no_values"));
+  return h("dl", { class: "report-figures" }, metrics.map((metric) => headline(metric, before)));
 }
 
 function headline(metric, before) {

@@ -4,7 +4,7 @@ import { api, operator } from "../core/api.js";
 import { h, replace } from "../core/dom.js";
 import { number, t } from "../core/page.js";
 import { lineChart } from "./chart.js";
-import { byModel, scaleOf } from "./figures.js";
+import { byModel, scaleOf, valuedFirst } from "./figures.js";
 import { between, dimension, figure, interval } from "./words.js";
 
 /** Means by model, emotion and so on. */
@@ -13,7 +13,7 @@ export function groups(report) {
   if (!usable.length) return null;
   const place = h("div", { class: "forest" });
   const by = choice("by", usable.map((each) => [each.by, dimension(each.by)]), draw);
-  const metric = choice("by-metric", report.metrics.map((each) => [each.name, each.title]), draw);
+  const metric = choice("by-metric", valuedFirst(report.metrics).map((each) => [each.name, each.title]), draw);
 
   function draw() {
     const chosen = report.metrics.find((each) => each.name === metric.value);
@@ -41,7 +41,7 @@ function line(group, metric, scale) {
 /** One metric by the day of the sessions, with a line for each model. */
 export function overDays(report) {
   const place = h("div", {});
-  const metric = choice("days-metric", report.metrics.map((each) => [each.name, each.title]), draw);
+  const metric = choice("days-metric", valuedFirst(report.metrics).map((each) => [each.name, each.title]), draw);
 
   async function draw() {
     const chosen = report.metrics.find((each) => each.name === metric.value);

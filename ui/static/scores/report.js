@@ -119,8 +119,8 @@ function row(metric, look) {
         on: { click: () => look(metric.name) } }, t("scores.look"))));
 }
 
-function direction({ higher_is_better: up }) {
-  if (up === null) return null;
+function direction({ higher_is_better: up, mean }) {
+  if (up === null || mean === null) return null;
   return h("p", { class: "muted direction" }, t(up ? "scores.higher" : "scores.lower"));
 }
 

@@ -31,11 +31,12 @@ export function interval(figures, scale, { better = null } = {}) {
       h("i", { class: "mean", style: `left:${scale.at(mean)}%` }),
     ],
     h("span", { class: "end least" }, number(scale.least)),
-    h("span", { class: "end most" }, number(scale.most, { maximumFractionDigits: 0 })));
+    h("span", { class: "end most" }, number(scale.most)));
 }
 
+/** Nothing, where there is nothing to draw. */
 export function drawn(metric) {
-  return interval(metric, scaleOf(metric), { better: metric.higher_is_better });
+  return metric.mean === null ? null : interval(metric, scaleOf(metric), { better: metric.higher_is_better });
 }
 
 export function family(name) {

@@ -9,6 +9,7 @@ import orjson
 from server.scoring.bench.errors import BenchmarkError
 
 Record = Mapping[str, Any]
+LONGEST_SEC = 86_400.0
 
 
 def records(file: Path) -> Iterator[Record]:
@@ -41,16 +42,20 @@ def text(record: Record, *names: str) -> str | None:
 
 def within(folder: Path, told: str) -> Path:
     """A file of the data set: an address that leads out of it is none of its own."""
-    found = (folder / told.lstrip("/").removeprefix("./")).resolve()
+    try:
+        found = (folder / told.lstrip("/").removeprefix("./")).resolve()
+    except (OSError, ValueError, RuntimeError):  # a name no file can have; links in a circle
+        raise BenchmarkError(f"{folder} names a file that cannot be.") from None
     if not found.is_relative_to(folder.resolve()):
         raise BenchmarkError(f"{folder} names a file outside of itself.")
     return found
 
 
 def seconds(record: Any) -> list[float]:
-    """The numbers of a timestamp."""
+    """The numbers of a timestamp; none where one of them is no moment of a clip."""
     listed = record if isinstance(record, list) else []
-    return [float(each) for each in listed if isinstance(each, int | float)]
+    found = [float(each) for each in listed if isinstance(each, int | float)]
+    return found if all(0 <= each <= LONGEST_SEC for each in found) else []
 
 
 def _lines(file: Path, data: bytes) -> list[Any]:

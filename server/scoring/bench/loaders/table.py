@@ -14,6 +14,7 @@ from server.scoring.bench.cues import coarse, cue, fine
 from server.scoring.bench.errors import BenchmarkError
 from server.scoring.bench.item import DataSet, Item
 from server.scoring.bench.loaders.echomind import letter
+from server.scoring.bench.loaders.reading import within
 
 NAME = "csv"
 LISTS, TABLES = {"options", "reference_emotions"}, {"labels", "suitability"}
@@ -42,7 +43,8 @@ def _check(columns: Any, file: Path) -> None:
         raise BenchmarkError(f"{file} has a column '{odd[0]}'; there may be audio, {known}.")
 
 
-def _item(row: dict[str, str], line: int, file: Path) -> Item:
+def _item(row: dict[str, Any], line: int, file: Path) -> Item:
+    audio = _audio(row, line, file)
     told: dict[str, Any] = {}
     for name, cell in row.items():
         if name != "audio" and cell and cell.strip():
@@ -64,7 +66,18 @@ def _item(row: dict[str, str], line: int, file: Path) -> Item:
     except ValidationError as error:
         where = ".".join(str(part) for part in error.errors()[0]["loc"])
         raise BenchmarkError(f"Line {line} of {file} has a '{where}' that cannot be.") from None
-    return Item(annotation, file.parent / row["audio"], coarse(spoken))
+    return Item(annotation, audio, coarse(spoken))
+
+
+def _audio(row: dict[str, Any], line: int, file: Path) -> Path:
+    if None in row:  # where csv puts what is left over
+        raise BenchmarkError(f"Line {line} of {file} has more cells than there are columns.")
+    name = (row["audio"] or "").strip()
+    if not name:
+        raise BenchmarkError(f"Line {line} of {file} names no audio.")
+    if name.startswith("/"):
+        raise BenchmarkError(f"Line {line} of {file} has a path that is not relative to the table.")
+    return within(file.parent, name)
 
 
 def _cell(name: str, cell: str, line: int, file: Path) -> Any:

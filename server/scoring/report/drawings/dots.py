@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from server.scoring.report.drawings.canvas import LETTER, Scale, dot, drawing, label, line, ruler
 from server.scoring.report.html import Html, joined, tag
 
-ROW, TOP, BOTTOM = 26.0, 8.0, 26.0
-WIDTH, TOLD = 840.0, 190.0
+ROW, TOP, BOTTOM = 34.0, 8.0, 26.0
+WIDTH, WIDEST = 760.0, 250.0  # of all; of the words at the left
+SMALL = 6.0  # how wide a letter is, about, of what is told under a name
+EDGE = 24.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +18,7 @@ class Point:
     value: float | None
     low: float | None = None
     high: float | None = None
-    told: str = ""  # the same in words, at the right
+    told: str = ""  # the same in words, under its name: on a narrow screen it is in view
     kind: str = "one"  # one, two or three
     mark: float | None = None  # where a dashed mark stands, as chance
 
@@ -31,11 +33,11 @@ def dots(
     at_told: str = "",
     unit: str = "",
     width: float = WIDTH,
-    room: float = TOLD,
 ) -> Html:
     """A row for each; `at` is a value a line stands at, as 0 or chance."""
-    left = min(260.0, max((len(each.label) for each in points), default=4) * LETTER + 14)
-    scale = Scale(*ends(points, low, high, at), left, width - room)
+    longest = max((max(len(p.label) * LETTER, len(p.told) * SMALL) for p in points), default=28.0)
+    left = min(WIDEST, longest) + 14
+    scale = Scale(*ends(points, low, high, at), left, width - EDGE)
     height = TOP + ROW * len(points) + BOTTOM
     bottom = TOP + ROW * len(points)
     drawn: list[Html] = ruler(scale, TOP, bottom, unit)
@@ -44,7 +46,7 @@ def dots(
         if at_told:
             drawn.append(label(scale.at(at) + 4, TOP + 2, at_told, kind="faint small"))
     for place, point in enumerate(points):
-        drawn.append(_row(point, TOP + ROW * (place + 0.5), scale, width - room, left))
+        drawn.append(_row(point, TOP + ROW * (place + 0.5), scale, left))
     return drawing(width, height, title, *drawn)
 
 
@@ -65,10 +67,10 @@ def ends(
     return (least - margin if low is None else low), (most + margin if high is None else high)
 
 
-def _row(point: Point, y: float, scale: Scale, end: float, left: float) -> Html:
+def _row(point: Point, y: float, scale: Scale, left: float) -> Html:
     most = int((left - 10) / LETTER)
-    name = label(left - 12, y, point.label, anchor="end", most=most)
-    told = label(end + 14, y, point.told, kind="faint")
+    name = label(0, y - 7, point.label, most=most)
+    told = label(0, y + 7, point.told, kind="faint small")
     if point.value is None:
         return joined(name, told)
     marks = []

@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import radians, sin
+from math import cos, radians, sin
 
 from server.scoring.report.drawings.canvas import LETTER, box, drawing, label, line, shortened
 from server.scoring.report.html import Html, tag
 
 ROW, GAP = 26.0, 1.5
-ASLANT, LONGEST = 38, 24  # degrees; letters of a column's name
+ASLANT, LONGEST = 38, 40  # degrees; letters of a column's name
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,14 @@ def heat(
     left = groups + names + (30 if groups else 16)
     longest = max((min(LONGEST, len(name)) for name in columns), default=0)
     head = longest * LETTER * sin(radians(ASLANT)) + 20
-    width = left + cell * len(columns) + 70
+    reach = max(
+        (
+            cell * (place + 0.5) + min(LONGEST, len(name)) * LETTER * cos(radians(ASLANT))
+            for place, name in enumerate(columns)
+        ),
+        default=0.0,
+    )
+    width = left + max(cell * len(columns), reach) + 8
     drawn: list[Html] = [
         _aslant(left + cell * (place + 0.5), head - 10, name) for place, name in enumerate(columns)
     ]

@@ -102,10 +102,10 @@ def _map(
             if found is not None and found.mean is not None:
                 cells[index, place] = _cell(found, metric, groups)
     known = sum(1 for _, name in rows if name in groups)
-    judged = sum(max((each.n for each in groups[name].values()), default=0) for name in groups)
+    those = f"; {known} of {len(rows)} occur" if known < len(rows) else ""
     caption = (
-        f"Mean of each metric by {what}: {known} of {len(rows)} occur, in {judged:,} exchanges at "
-        "most. The stronger the colour, the better within its column; the small figure is n."
+        f"Mean of each metric by {what}{those}. The stronger the colour, the better within its "
+        "column; the small figure is the number of exchanges."
     )
     title = f"Mean of {len(metrics)} metrics by {what}"
     drawn = heat(title, rows, [each.title for each in metrics], cells, row=32.0)

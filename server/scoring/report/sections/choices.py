@@ -1,8 +1,8 @@
 """Multiple choice by kind of question, beside what guessing would get right."""
 
 from server.scoring.analyses.choices import Asked, Choices, Level
-from server.scoring.report.analysed import analysed
-from server.scoring.report.blocks import Block, Figure, Heading, Para, Section, nothing
+from server.scoring.report.analysed import analysed, without
+from server.scoring.report.blocks import Block, Figure, Heading, Para, Section
 from server.scoring.report.drawings.dots import Point, dots
 from server.scoring.report.figures import number, span
 from server.scoring.report.material import Material
@@ -16,7 +16,8 @@ def choices(material: Material) -> Section:
     found = analysed(material, "choices", Choices)
     name, heading = "choices", "Multiple choice"
     if found is None:
-        return Section(name, heading, (nothing("No question of choice was asked in this run."),))
+        sentence = "No question of choice was asked."
+        return Section(name, heading, (without(material, "choices", sentence),))
     blocks: list[Block] = []
     for asked in found.asked:
         if len(found.asked) > 1:

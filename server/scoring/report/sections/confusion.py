@@ -1,7 +1,7 @@
 """What was perceived by what was really there."""
 
 from server.scoring.analyses.confusion import Confusion, Matrix
-from server.scoring.report.analysed import analysed
+from server.scoring.report.analysed import analysed, without
 from server.scoring.report.blocks import (
     Block,
     Figure,
@@ -31,7 +31,7 @@ def confusion(material: Material) -> Section:
         sentence = (
             "No exchange has a true cue: what was perceived cannot be compared with anything."
         )
-        return Section(name, heading, (nothing(sentence),))
+        return Section(name, heading, (without(material, "confusion", sentence),))
     blocks: list[Block] = []
     if found.overall.n:
         blocks.append(_summary(found))
@@ -43,6 +43,14 @@ def confusion(material: Material) -> Section:
     if found.no_percept:
         blocks.append(
             Para(f"{counted(found.no_percept, 'exchange')} with a true cue had no percept.", "note")
+        )
+    if found.again:
+        blocks.append(
+            Para(
+                f"{counted(found.again, 'further exchange')} played a recording once more, with "
+                "another question; each recording is counted once.",
+                "note",
+            )
         )
     if found.given:
         blocks.append(
@@ -61,13 +69,13 @@ def _summary(found: Confusion) -> Table:
             matrix.dimension.replace("_", " "),
             figure(number(matrix.accuracy.mean, 1), strong=True),
             figure(span(matrix.accuracy.low, matrix.accuracy.high)),
+            figure(f"{matrix.n:,}"),
             figure(number(matrix.balanced, 1)),
             figure(f"{matrix.unsure:,}"),
-            figure(f"{matrix.n:,}"),
         )
         for matrix in (*found.dimensions, found.overall)
     )
-    head = ("Dimension", "Right %", "95 % interval", "Balanced %", "Not sure", "n")
+    head = ("Dimension", "Right %", "95 % interval", "n", "Balanced %", "Not sure")
     caption = (
         "How often the likeliest cue of the true one's dimension was the true one. “Not sure” is "
         "not right. Balanced: the mean over cues, whatever their number."

@@ -2,7 +2,7 @@
 
 from server.scoring.analyses.counterfactual import Counterfactual
 from server.scoring.analyses.empathy_eval import EmpathyEval, Standing
-from server.scoring.report.analysed import analysed
+from server.scoring.report.analysed import analysed, without
 from server.scoring.report.blocks import (
     Block,
     Figure,
@@ -12,11 +12,10 @@ from server.scoring.report.blocks import (
     Section,
     Table,
     figure,
-    nothing,
     plain,
 )
 from server.scoring.report.drawings.dots import Point, dots
-from server.scoring.report.figures import number, span
+from server.scoring.report.figures import DASH, number, span
 from server.scoring.report.material import Material
 
 OF = {"voice": "Our voice, not a flat one", "words": "Our words, not another cue's"}
@@ -24,19 +23,18 @@ SETTINGS = {"all": "All", "context": "Context varies", "tone": "Tone varies"}
 
 
 def counterfactual(material: Material) -> Section:
-    blocks: list[Block] = [*_pairs(analysed(material, "counterfactual", Counterfactual))]
-    blocks += [Heading("EmpathyEval"), *_choices(analysed(material, "empathy_eval", EmpathyEval))]
+    blocks: list[Block] = [*_pairs(material), Heading("EmpathyEval"), *_choices(material)]
     return Section("counterfactual", "Counterfactual pairs and EmpathyEval", tuple(blocks))
 
 
-def _pairs(found: Counterfactual | None) -> list[Block]:
+def _pairs(material: Material) -> list[Block]:
+    found = analysed(material, "counterfactual", Counterfactual)
     if found is None:
-        return [
-            nothing(
-                "No judge compared our replies with the same words in a flat voice, or with a "
-                "reply to another cue."
-            )
-        ]
+        sentence = (
+            "No judge compared our replies with the same words in a flat voice, or with a reply "
+            "to another cue."
+        )
+        return [without(material, "counterfactual", sentence)]
     points = [
         Point(
             OF[each.of],
@@ -72,9 +70,10 @@ def _pairs(found: Counterfactual | None) -> list[Block]:
     return [*sentences, Figure(drawn, caption), table]
 
 
-def _choices(found: EmpathyEval | None) -> list[Block]:
+def _choices(material: Material) -> list[Block]:
+    found = analysed(material, "empathy_eval", EmpathyEval)
     if found is None:
-        return [nothing("No EmpathyEval item was judged in this run.")]
+        return [without(material, "empathy_eval", "No EmpathyEval item was judged.")]
     rows = [_row(SETTINGS.get(each.setting, each.setting), each) for each in found.standings]
     rows += [_row(kind, each) for kind, each in found.by_kind.items()]
     head = ("Items", "Score", "95 % interval", "Correct", "of", "Groups right", "of", "Incomplete")
@@ -85,11 +84,17 @@ def _choices(found: EmpathyEval | None) -> list[Block]:
     return [Table(head, tuple(rows), caption, frozenset(range(1, 8)))]
 
 
+def _span(each: Standing) -> str:
+    if each.low is None or each.high is None:
+        return DASH
+    return f"{number(each.low, 3)} to {number(each.high, 3)}"
+
+
 def _row(name: str, each: Standing) -> Row:
     return plain(
         name,
         figure(number(each.score, 3), strong=True),
-        figure(f"{number(each.low, 3)} to {number(each.high, 3)}"),
+        figure(_span(each)),
         figure(f"{each.correct:,}"),
         figure(f"{each.items:,}"),
         figure(f"{each.groups_correct:,}"),

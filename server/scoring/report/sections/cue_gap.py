@@ -2,7 +2,7 @@
 
 from server.scoring.analyses.cue_gap import CueGap, MetricGap
 from server.scoring.judging.sitting import AGREEMENT
-from server.scoring.report.analysed import analysed
+from server.scoring.report.analysed import analysed, without
 from server.scoring.report.blocks import (
     Block,
     Cell,
@@ -13,7 +13,6 @@ from server.scoring.report.blocks import (
     Section,
     Table,
     figure,
-    nothing,
 )
 from server.scoring.report.drawings.dots import Point, dots
 from server.scoring.report.figures import change, digits, number, share, span
@@ -46,7 +45,9 @@ def cue_gap(material: Material) -> Section:
             "No item was played both with the true cue and with none: how much of the difference "
             "our perception recovers cannot be told. A benchmark's --ablation runs all three."
         )
-        return Section(name, heading, (nothing(sentence), Para(PUBLISHED, "note")))
+        return Section(
+            name, heading, (without(material, "cue_gap", sentence), Para(PUBLISHED, "note"))
+        )
     blocks: list[Block] = [Para(_told(found)), Para(PUBLISHED, "note")]
     recovered = [
         each
@@ -64,8 +65,8 @@ def cue_gap(material: Material) -> Section:
 
 def _told(found: CueGap) -> str:
     told = (
-        f"{found.items:,} items were answered with the true cue given as text and with none; the "
-        "difference is the gap. "
+        f"{found.items:,} items were answered with the true cue, given as if it had been "
+        "perceived, and with none; the difference is the gap. "
     )
     first = next((m for name in MAIN for m in found.metrics if m.metric == name), None)
     if first is not None and first.recovered is not None:
@@ -138,7 +139,7 @@ def _means(found: MetricGap) -> Figure:
         for cue in CUES
         if (each := found.means.get(cue)) is not None
     ]
-    drawn = dots(f"{found.title} by cue given", points, unit=found.unit, width=480, room=150)
+    drawn = dots(f"{found.title} by cue given", points, unit=found.unit, width=480)
     n = found.gap.n
     return Figure(drawn, f"{found.title} with 95 % intervals, the same {n:,} items.")
 
@@ -160,7 +161,10 @@ def _table(found: CueGap) -> list[Block]:
         "Metric", "No cue", "Perceived", "True cue", "Gap: true − none", "Perceived − none",
         "Recovered",
     )  # fmt: skip
-    caption = "Means over the same items; differences with 95 % bootstrap intervals and p."
+    caption = (
+        "Means over the same items; differences with 95 % bootstrap intervals and p by "
+        "permutation (signs flipped)."
+    )
     blocks: list[Block] = [Table(head, rows, caption, frozenset(range(1, 7)))]
     reasons: dict[str, list[str]] = {}
     for each in found.metrics:

@@ -2,7 +2,7 @@
 
 from server.scoring.analyses.duplex import Duplex, Task
 from server.scoring.analyses.humdial import HumDial
-from server.scoring.report.analysed import analysed, title
+from server.scoring.report.analysed import analysed, title, without
 from server.scoring.report.blocks import (
     Block,
     Cell,
@@ -35,7 +35,7 @@ def duplex(material: Material) -> Section:
     name, heading = "duplex", "Who speaks when"
     if found is None:
         sentence = "Nothing was recorded of which one could tell who spoke when."
-        return Section(name, heading, (nothing(sentence),))
+        return Section(name, heading, (without(material, "duplex", sentence),))
     blocks: list[Block] = []
     parts = (
         ("Full-Duplex-Bench 1.0", found.v1),
@@ -95,7 +95,10 @@ def _changes(found: Duplex, material: Material) -> list[Block]:
         )
         for each in found.changes
     )
-    caption = "The reply's voice after an overlap less before: paired bootstrap, and Student's t."
+    caption = (
+        "The reply's voice after an overlap less before, with 95 % bootstrap intervals, p by "
+        "permutation (signs flipped), and Student's t."
+    )
     head = ("Task", "Change", "Mean", "95 % interval", "p", "t", "n")
     return [
         Heading("The voice after an overlap"),

@@ -1,6 +1,6 @@
 """All sections in their order."""
 
-from server.scoring.report.blocks import Section
+from server.scoring.report.blocks import Facts, Heading, Para, Section
 from server.scoring.report.clips import Conversations
 from server.scoring.report.material import Material
 from server.scoring.report.sections.attributes import attributes
@@ -22,8 +22,32 @@ from server.scoring.report.sections.opening import opening
 from server.scoring.report.sections.robustness import robustness
 from server.scoring.report.sections.variants import variants
 
+KEPT = ("human",)  # that nobody was asked is worth a heading
+
 
 def sections(material: Material, conversations: Conversations | None) -> tuple[Section, ...]:
+    """Those that have nothing to say are one list, before what was not scored."""
+    parts = _parts(material, conversations)
+    empty = {each.name: _why(each) for each in parts if each.name not in KEPT}
+    absent = tuple((each.title, why) for each in parts if (why := empty.get(each.name)))
+    found: list[Section] = []
+    for each in parts:
+        if each.name == "unscored" and absent:
+            found.append(Section("absent", "Not in this run", (Facts(absent),)))
+        if not empty.get(each.name):
+            found.append(each)
+    return tuple(found)
+
+
+def _why(section: Section) -> str:
+    """There is nothing in it; empty where there is something."""
+    told = [each for each in section.blocks if not isinstance(each, Heading)]
+    if not all(isinstance(each, Para) and each.kind in ("none", "note") for each in told):
+        return ""
+    return " ".join(each.text for each in told if isinstance(each, Para) and each.kind == "none")
+
+
+def _parts(material: Material, conversations: Conversations | None) -> tuple[Section, ...]:
     return (
         opening(material),
         headline(material),

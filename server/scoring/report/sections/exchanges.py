@@ -108,7 +108,7 @@ def _facts(told: ToldExchange) -> list[tuple[str, str]]:
     if told.plan:
         facts.append(("Plan", _plan(told.plan)))
     if first := told.stages_ms.get("first_sent"):
-        facts.append(("First audio", f"{number(first, 0)} ms after the end of speech"))
+        facts.append(("First sound sent", f"{number(first, 0)} ms after the end of speech"))
     if told.interrupted:
         facts.append(("Interrupted", "yes"))
     return facts

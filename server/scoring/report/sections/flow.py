@@ -1,7 +1,7 @@
 """Where poor replies went wrong, as a flow."""
 
 from server.scoring.analyses.flow import BEGIN, FINE, UNKNOWN, Flow, Tally
-from server.scoring.report.analysed import analysed
+from server.scoring.report.analysed import analysed, without
 from server.scoring.report.blocks import (
     Block,
     Bullets,
@@ -12,7 +12,6 @@ from server.scoring.report.blocks import (
     Section,
     Table,
     figure,
-    nothing,
     plain,
 )
 from server.scoring.report.drawings.flow import Link, Node, flow
@@ -27,7 +26,7 @@ def went_wrong(material: Material) -> Section:
         sentence = (
             "No reply was judged or could be compared with a reference: none can be called poor."
         )
-        return Section(name, heading, (nothing(sentence),))
+        return Section(name, heading, (without(material, "flow", sentence),))
     blocks: list[Block] = [Para(_told(found)), _figure(found), _stages(found)]
     about = tuple(f"{stage.title}: {stage.about}" for stage in found.stages)
     blocks.append(Folded("What counts as going wrong", (Para(found.rule), Bullets(about))))

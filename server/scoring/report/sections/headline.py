@@ -1,5 +1,6 @@
 """Every metric's mean with its interval. Words and voice stand in tables of their own."""
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import cast
 
@@ -61,20 +62,18 @@ def headline(material: Material) -> Section:
         found.append(Para(told, "warning"))
     shown: set[str] = set()
     for half, title in EMPATHY.items():
-        metrics = [
+        meant = [
             each
             for each in material.head.metrics
-            if each.mean is not None
-            and each.higher_is_better is not None  # what only describes is no empathy
+            if each.higher_is_better is not None  # what only describes is no empathy
             and _family(each) not in PLAIN
             and strand_of(each) == half
         ]
+        metrics = [each for each in meant if each.mean is not None]
         shown |= {each.name for each in metrics}
         found.append(Heading(title))
         found.append(
-            _table([_row(each) for each in metrics])
-            if metrics
-            else nothing("Nothing of this could be scored in this run.")
+            _table([_row(each) for each in metrics]) if metrics else nothing(_nothing(meant))
         )
     found.append(
         Para(
@@ -87,6 +86,15 @@ def headline(material: Material) -> Section:
     found += _own_talk(material)
     found += _caveats(material.head.metrics)
     return Section("headline", "All figures", tuple(found))
+
+
+def _nothing(metrics: Iterable[Metric]) -> str:
+    """Why there is none, the reason of most metrics first."""
+    reasons = Counter(reason for each in metrics for reason in each.reasons)
+    if not reasons:
+        return "No metric of this was asked for."
+    told = "; ".join(f"{reason} ({counted(n, 'metric')})" for reason, n in reasons.most_common())
+    return f"Nothing of this could be scored: {told}."
 
 
 def _over(material: Material) -> str:

@@ -1,7 +1,7 @@
 """What people thought, how far they agree, and whether metrics and judges go with it."""
 
 from server.scoring.analyses.human import Goes, Human
-from server.scoring.report.analysed import analysed, title
+from server.scoring.report.analysed import analysed, title, without
 from server.scoring.report.blocks import (
     Block,
     Figure,
@@ -26,14 +26,15 @@ MOST = 60  # correlations in the table
 def human(material: Material) -> Section:
     found = analysed(material, "human", Human)
     name, heading = "human", "People"
-    if found is None or (not found.ratings and not found.votes):
-        note = found.note if found is not None and found.note else NONE
-        return Section(name, heading, (nothing(note),))
+    if found is None:
+        return Section(name, heading, (without(material, "human", NONE),))
+    if not found.ratings and not found.votes:
+        return Section(name, heading, (nothing(found.note or NONE),))
     blocks: list[Block] = []
     if found.ratings:
         told = (
             f"{counted(found.ratings, 'rating')} by {counted(found.raters, 'person', 'people')}. "
-            "Only what people said is here."
+            "Only what people said is here, of each person the last word on a question."
         )
         blocks.append(Para(f"{told} {found.note}".strip()))
         blocks += [_means(found, material), *_agreement(found, material)]

@@ -3,7 +3,7 @@
 from collections import Counter
 
 from server.scoring.analyses.judges import Judges
-from server.scoring.report.analysed import analysed
+from server.scoring.report.analysed import analysed, without
 from server.scoring.report.blocks import (
     Block,
     Figure,
@@ -23,22 +23,35 @@ def judges(material: Material) -> Section:
     found = analysed(material, "judges", Judges)
     name, heading = "judges", "The judges themselves"
     if found is None:
-        return Section(name, heading, (nothing("No judge was asked anything."),))
-    blocks: list[Block] = [*_asked(found), Heading("Agreement with itself"), *_itself(found)]
-    if found.declined:
-        reasons: Counter[str] = Counter()
-        metrics: Counter[str] = Counter()
-        for told in found.declined.values():
-            reasons.update(told)
-            metrics.update(told.keys())
-        rows = tuple(
-            plain(reason, figure(f"{n:,}"), figure(f"{metrics[reason]:,}"))
-            for reason, n in reasons.most_common()
+        return Section(
+            name, heading, (without(material, "judges", "No judge was asked anything."),)
         )
-        caption = "What was not scored for a reason that lies with the judge."
-        head = ("Reason", "Scores", "Metrics")
-        blocks += [Heading("Not judged"), Table(head, rows, caption, frozenset({1, 2}))]
+    blocks: list[Block] = [*_asked(found), *_itself(found)]
+    blocks += _declined(found, material)
     return Section(name, heading, tuple(blocks))
+
+
+def _declined(found: Judges, material: Material) -> list[Block]:
+    """Counted as in the table of all that was not scored."""
+    theirs = {reason for told in found.declined.values() for reason in told}
+    reasons: Counter[str] = Counter()
+    metrics: Counter[str] = Counter()
+    for metric in material.head.metrics:
+        told = {reason: n for reason, n in metric.reasons.items() if reason in theirs and n}
+        reasons.update(told)
+        metrics.update(told.keys())
+    if not reasons:
+        return []
+    rows = tuple(
+        plain(reason, figure(f"{n:,}"), figure(f"{metrics[reason]:,}"))
+        for reason, n in reasons.most_common()
+    )
+    caption = (
+        "What was not scored for a reason that lies with the judge, among the exchanges that "
+        "“All figures” is over."
+    )
+    head = ("Reason", "Scores", "Metrics")
+    return [Heading("Not judged"), Table(head, rows, caption, frozenset({1, 2}))]
 
 
 def _asked(found: Judges) -> list[Block]:
@@ -66,8 +79,12 @@ def _asked(found: Judges) -> list[Block]:
 
 
 def _itself(found: Judges) -> list[Block]:
+    if not found.judged:
+        return []
+    heading = Heading("Agreement with itself")
     if not found.self_agreement:
-        return [nothing("Each question was asked once: how steady the judge is cannot be told.")]
+        told = "Each question was asked once: how steady the judge is cannot be told."
+        return [heading, nothing(told)]
     points = [
         Point(
             each.instrument.replace("_", " "),
@@ -80,4 +97,4 @@ def _itself(found: Judges) -> list[Block]:
     ]
     drawn = dots("How often a judge gives the same answer twice", points, low=0, high=100, unit="%")
     caption = "How often two answers to the same question are equal, with 95 % intervals."
-    return [Figure(drawn, caption)]
+    return [heading, Figure(drawn, caption)]

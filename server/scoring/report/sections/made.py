@@ -13,11 +13,14 @@ from server.scoring.report.blocks import (
     Para,
     Section,
     Table,
+    figure,
     nothing,
     plain,
 )
 from server.scoring.report.material import Material
 from server.scoring.report.published import tables
+from server.scoring.results import Run
+from server.sessions.format import ModelFile
 
 CITED = (
     "EchoMind: arXiv 2510.22758 (ICLR 2026).",
@@ -28,6 +31,7 @@ CITED = (
     "DNSMOS P.808 and P.835; DistillMOS; NISQA 2.0; UTMOS; emotion2vec+; BERTScore; METEOR; "
     "ROUGE; BLEU: each where the table of instruments says it was used.",
 )
+SHORT = 12  # letters of a hash
 
 
 def made(material: Material) -> Section:
@@ -37,8 +41,11 @@ def made(material: Material) -> Section:
         blocks.append(nothing("The scorer did not note down how it was run."))
     else:
         blocks.append(Code(shlex.join(run.command)))
-        facts = [("Software", head.software), ("Python", run.python), ("Machine", run.machine)]
+        facts = [("Software", head.software)]
+        facts += [("Commit", run.commit)] if run.commit else []
+        facts += [("Python", run.python), ("Machine", run.machine)]
         blocks.append(Facts(tuple(facts)))
+        blocks += _models(run)
         packages = tuple(plain(name, version) for name, version in sorted(run.packages.items()))
         settings = json.dumps(run.settings, indent=2, ensure_ascii=False, default=str)
         keys = tuple(plain(name, key) for name, key in run.instruments.items())
@@ -52,6 +59,28 @@ def made(material: Material) -> Section:
         ]
     blocks += _licences(material)
     return Section("made", "Versions, command, licences", tuple(blocks))
+
+
+def _models(run: Run) -> list[Block]:
+    """Exactly what made the replies."""
+    if not run.models:
+        return []
+    rows = tuple(
+        plain(
+            each.role.replace("_", " "),
+            each.used.backend,
+            each.used.version or "–",
+            ", ".join(_file(file) for file in each.used.files) or "–",
+            figure(f"{each.sessions:,}"),
+        )
+        for each in run.models
+    )
+    head = ("Role", "Model", "Runs in", "Files, with their SHA-256 cut short", "Sessions")
+    return [Heading("Models of the sessions"), Table(head, rows, numeric=frozenset({4}))]
+
+
+def _file(file: ModelFile) -> str:
+    return f"{file.name} {file.sha256[:SHORT] if file.sha256 else '(not hashed)'}"
 
 
 def _licences(material: Material) -> list[Block]:

@@ -2,7 +2,7 @@
 
 from server.reports import Metric
 from server.scoring.analyses.robustness import ByCondition, BySpeech, Robustness
-from server.scoring.report.analysed import analysed
+from server.scoring.report.analysed import analysed, without
 from server.scoring.report.blocks import (
     Block,
     Cell,
@@ -30,7 +30,7 @@ def robustness(material: Material) -> Section:
     name, heading = "robustness", "Robustness"
     if found is None:
         sentence = "No item was played in noise, at another speed, through a codec, or by a person."
-        return Section(name, heading, (nothing(sentence),))
+        return Section(name, heading, (without(material, "robustness", sentence),))
     blocks: list[Block] = [Heading("Noise, speed and codecs")]
     if found.conditions:
         metrics = [each for name in DRAWN for each in found.conditions if each.metric == name]
@@ -63,12 +63,11 @@ def _drawn(found: ByCondition, metric: Metric | None) -> Figure:
         points,
         unit=metric.unit if metric is not None else "",
         width=490,
-        room=215,
     )
     way = {True: "higher is better", False: "lower is better", None: "neither way is better"}
     caption = (
-        f"{found.title} by condition ({way[found.higher_is_better]}), with 95 % intervals; at the "
-        "right the difference to clean on the same items."
+        f"{found.title} by condition ({way[found.higher_is_better]}), with 95 % intervals; under "
+        "each the difference to clean on the same items."
     )
     return Figure(drawn, caption)
 
@@ -95,7 +94,10 @@ def _conditions(found: list[ByCondition], material: Material) -> Table:
             cells.append(_difference(each.over_clean if each else None, metric))
         rows.append(Row(tuple(cells)))
     head = ("Metric", "clean", *(part for name in names for part in (name, "− clean")))
-    caption = "Means (n); differences on the same items with 95 % bootstrap intervals and p."
+    caption = (
+        "Means (n); differences on the same items with 95 % bootstrap intervals and p by "
+        "permutation (signs flipped)."
+    )
     return Table(head, tuple(rows), caption, frozenset(range(1, len(head))))
 
 

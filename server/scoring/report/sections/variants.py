@@ -1,8 +1,8 @@
 """The same script in other voices or situations; words and voice in tables of their own."""
 
-from server.scoring.analyses.variants import Groups, Steering, Variants
+from server.scoring.analyses.variants import ANY, Groups, Steering, Variants
 from server.scoring.analyses.variants import Table as Found
-from server.scoring.report.analysed import analysed
+from server.scoring.report.analysed import analysed, without
 from server.scoring.report.blocks import (
     Block,
     Cell,
@@ -15,8 +15,9 @@ from server.scoring.report.blocks import (
     figure,
     nothing,
 )
+from server.scoring.report.drawings.canvas import shortened
 from server.scoring.report.drawings.dots import Point, dots
-from server.scoring.report.figures import change, digits, number, span
+from server.scoring.report.figures import change, counted, digits, number, span
 from server.scoring.report.material import Material
 from server.scoring.statistics import Difference, Estimate
 
@@ -30,6 +31,9 @@ STRANDS = {
     "paralinguistic": "Paralinguistic: how replies sound",
     "both": "Judged at once, as the authors do",
 }
+WHAT = {"tone": "variants", "context": "situations"}
+APART = {"tone": "target and alternative", "context": "the same words in other situations"}
+LETTERS = 40  # of a situation
 KINDS = ("one", "two", "three")
 
 
@@ -40,7 +44,7 @@ def variants(material: Material) -> Section:
         sentence = (
             "Nothing was played in several variants: no context-variant and no tone-variant run."
         )
-        return Section(name, heading, (nothing(sentence),))
+        return Section(name, heading, (without(material, "variants", sentence),))
     blocks: list[Block] = []
     for setting, title in SETTINGS.items():
         tables = [each for each in found.tables if each.setting == setting]
@@ -55,7 +59,10 @@ def variants(material: Material) -> Section:
 
 
 def _groups(found: Groups) -> Para:
-    told = f"{found.groups:,} scripts were answered in two variants or more."
+    told = f"{counted(found.groups, 'script')} had replies in two {WHAT[found.setting]} or more"
+    if found.plays > found.groups:
+        told += f", {found.plays:,} times in all: once for each way the cue was given and the like"
+    told += "."
     if found.steered.mean is not None:
         told += (
             f" In {number(found.steered.mean, 0)} % ({_span(found.steered)}) every reply is nearer "
@@ -63,8 +70,8 @@ def _groups(found: Groups) -> Para:
         )
     if found.planned_apart.mean is not None:
         told += (
-            f" In {number(found.planned_apart.mean, 0)} % ({_span(found.planned_apart)}) target "
-            "and alternative were planned differently."
+            f" In {number(found.planned_apart.mean, 0)} % ({_span(found.planned_apart)}) "
+            f"{APART[found.setting]} were planned differently."
         )
     return Para(told)
 
@@ -77,7 +84,7 @@ def _span(found: Estimate) -> str:
 def _steering(found: Steering) -> Figure:
     points = [
         Point(
-            name,
+            _short(name),
             each.mean,
             each.low,
             each.high,
@@ -106,8 +113,10 @@ def _table(found: Found, material: Material) -> Table:
     names = list(dict.fromkeys(name for each in found.metrics for name in each.variants))
     has_neutral = any(each.target_over_neutral for each in found.metrics)
     has_other = any(each.target_over_alternative for each in found.metrics)
-    head = [STRANDS[found.strand], *names]
+    head = [STRANDS[found.strand], *map(_short, names)]
     head += ["target − neutral"] * has_neutral + ["target − alternative"] * has_other
+    others = [name for name in names if any(name in each.over_first for each in found.metrics)]
+    head += [f"{_short(name)} − {_short(names[0])}" for name in others]
     rows = []
     for each in found.metrics:
         cells = [Cell(each.title)]
@@ -116,9 +125,19 @@ def _table(found: Found, material: Material) -> Table:
             cells.append(_difference(each.target_over_neutral))
         if has_other:
             cells.append(_difference(each.target_over_alternative))
+        cells += [_difference(each.over_first.get(name)) for name in others]
         rows.append(Row(tuple(cells)))
-    caption = "Means (n); differences within scripts with 95 % bootstrap intervals and p."
+    caption = (
+        "Means (n); differences within scripts with 95 % bootstrap intervals and p by permutation "
+        "(signs flipped)."
+    )
+    if found.setting == "context" and names == [ANY]:
+        caption += " Every item has situations of its own: one column holds them all."
     return Table(tuple(head), tuple(rows), caption, frozenset(range(1, len(head))))
+
+
+def _short(name: str) -> str:
+    return shortened(name, LETTERS)
 
 
 def _estimate(found: Estimate | None) -> Cell:
