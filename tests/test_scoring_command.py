@@ -236,6 +236,7 @@ def test_options_go_before_the_file_and_the_key_is_in_the_environment(tmp_path: 
     ("text", "told"),
     [
         ('[judge]\nkey = "sk-1"', "belongs into ATTUNE_JUDGE_KEY"),
+        ("judge = 5", "is a table"),
         ("draws = 1", "the setting draws is not right"),
         ("colour = 1", "the setting colour is not right"),
         ("draws", "is not TOML"),

@@ -10,7 +10,7 @@ from server.sessions.format import ModelFile, ModelUsed
 from tests.scoring_parts import conversation
 
 
-def used(sha: str) -> dict[str, str]:
+def used(sha: str, **others: ModelUsed) -> dict[str, str]:
     """What is told of a session whose responder has this file."""
     model = ModelUsed(
         backend="llamacpp",
@@ -19,18 +19,17 @@ def used(sha: str) -> dict[str, str]:
         files=[ModelFile(name="a.gguf", sha256=sha)],
     )
     talk = conversation([])
-    session = talk.session.model_copy(update={"models": {"responder": model}})
+    session = talk.session.model_copy(update={"models": {"responder": model, **others}})
     object.__setattr__(talk, "session", session)
     told = session_told(talk, 1)
     return {MODELS_USED: told[MODELS_USED]}
 
 
 def test_models_are_told_apart_by_their_files_and_counted() -> None:
-    found = provenance.models([used("aa"), used("bb"), used("aa"), {}])
-    assert [(each.role, each.used.files[0].sha256, each.sessions) for each in found] == [
-        ("responder", "aa", 2),
-        ("responder", "bb", 1),
-    ]
+    other = used("aa", speaker=ModelUsed(backend="hibari"))
+    found = provenance.models([used("aa"), used("bb"), used("aa"), other, {}])
+    told = [(each.role, [file.sha256 for file in each.used.files], each.sessions) for each in found]
+    assert told == [("responder", ["aa"], 3), ("responder", ["bb"], 1), ("speaker", [], 1)]
     assert found[0].used.version == "xllamacpp 1"
     assert "secret" not in json.dumps(used("aa"))
 

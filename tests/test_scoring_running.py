@@ -18,7 +18,7 @@ from server.arena.ballots import VOTES
 from server.consent import Consent
 from server.report_digest import opened
 from server.reports import SCORES_FILE, ScoresFile
-from server.scoring import instruments, secrecy, statistics, working
+from server.scoring import instruments, secrecy, statistics, telling, working
 from server.scoring.analyses import every
 from server.scoring.annotation import Annotation
 from server.scoring.arms import arms
@@ -188,7 +188,7 @@ def test_an_exchange_that_cannot_be_told_costs_no_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made_session(tmp_path / "runs", turns=[HELLO, BYE])
-    tell = working.row_of
+    tell = telling.row_of
 
     def failing(exchange: Any, scores: Any) -> Row:
         if exchange.number == 0:
@@ -205,7 +205,7 @@ def test_nobody_is_measured_any_more_once_they_have_withdrawn(
     tmp_path: Path, counted: Counted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session_id = made_session(tmp_path / "runs", turns=[HELLO, BYE])
-    tell = working.row_of
+    tell = telling.row_of
 
     def leaving(exchange: Any, scores: Any) -> Row:
         with Library.open(str(tmp_path / "runs")) as library:

@@ -40,7 +40,10 @@ class Asked:
 def settings(asked: Asked, environment: Mapping[str, str] = os.environ) -> Settings:
     """Options go before the file. ScoringError where they make no sense."""
     told = _read(asked.file) if asked.file else {}
-    judge = dict(told.get("judge") or {})
+    judge = told.get("judge", {})
+    if not isinstance(judge, dict):
+        raise ScoringError("'judge' of the settings is a table: [judge], then url and model")
+    judge = dict(judge)
     if "key" in judge:
         raise ScoringError(f"a judge's key belongs into {KEY}, not into a file")
     judge |= _given(

@@ -228,7 +228,7 @@ def _stages(session: SessionFile, lines: Sequence[Line]) -> dict[str, dict[str, 
         response = event.get("response_id")
         if not isinstance(response, str):
             continue
-        if event["type"] == TIMING and line.source == "server":
+        if event["type"] == TIMING:
             stages[response] = _numbers(event.get("stages_ms"))
         elif item := event.get("item_id") or (event.get("item") or {}).get("id"):
             responses.setdefault(item, response)

@@ -39,9 +39,7 @@ def main(
         "ws://127.0.0.1:7860/v1/realtime"
     ),
     concurrency: Annotated[int, typer.Option(min=1, max=64, help="Conversations at once.")] = 1,
-    limit: Annotated[
-        int | None, typer.Option(min=1, help="Items, before cues and tasks.")
-    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Items, before cues and tasks.")] = None,
     prompt: Annotated[str, typer.Option(help="zero, basic or enhanced, as in EchoMind.")] = "zero",
     cue: Annotated[
         str, typer.Option(help="true: it is told; none: nobody listens; perceived: as heard.")

@@ -92,9 +92,7 @@ def _over(exchange: Exchange, marked: int) -> dict[str, Any]:
     if not exchange.consent.transcript:
         raise Unscored(NO_WORDS)
     sounding = [
-        turn
-        for turn in exchange.company
-        if turn.role == "assistant" and turn.start < marked
+        turn for turn in exchange.company if turn.role == "assistant" and turn.start < marked
     ]
     if not sounding or not sounding[-1].text:
         raise Unscored("nothing was being said")

@@ -22,6 +22,7 @@ from server.scoring.report.blocks import (
 from server.scoring.report.html import Html, joined, tag
 
 CROWDED = 10  # columns beyond which a table is set smaller
+LONG = 24  # letters of a cell that is not squeezed on a narrow screen
 MOST = 1500  # letters of what somebody said
 
 
@@ -115,4 +116,6 @@ def _inside(told: Cell) -> tuple[object, ...]:
 
 def _kind(told: Cell) -> str | None:
     kinds = [name for name in ("numeric", "faint") if getattr(told, name)]
+    if len(told.text) > LONG and not told.numeric:
+        kinds.append("long")
     return " ".join(kinds) or None

@@ -19,7 +19,7 @@ export function headlines(metrics, many) {
 /** Metrics by family, in the order in which they come; what has no value comes last. */
 export function families(metrics) {
   const found = new Map();
-  for (const metric of metrics) {
+  for (const metric of valuedFirst(metrics)) {
     if (!found.has(metric.family)) found.set(metric.family, []);
     found.get(metric.family).push(metric);
   }

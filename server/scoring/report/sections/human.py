@@ -172,7 +172,7 @@ def _arena(found: Human) -> list[Block]:
     drawn = dots("Strength of systems by people's votes", points, at=0, at_told="mean")
     caption = (
         f"Bradley–Terry strengths from {counted(found.votes, 'blind vote')} by people, with 95 % "
-        "intervals; 0 is the mean of all, ln 2 more is twice as strong. At the right "
+        "intervals; 0 is the mean of all, ln 2 more is twice as strong. Under each "
         "Elo and wins–losses–ties–both bad, which changes no strength."
     )
     if found.votes_prepared:

@@ -61,7 +61,7 @@ def variants(material: Material) -> Section:
 def _groups(found: Groups) -> Para:
     told = f"{counted(found.groups, 'script')} had replies in two {WHAT[found.setting]} or more"
     if found.plays > found.groups:
-        told += f", {found.plays:,} times in all: once for each way the cue was given and the like"
+        told += f", {found.plays:,} times in all: cues given and conditions count apart"
     told += "."
     if found.steered.mean is not None:
         told += (
