@@ -10,7 +10,7 @@ from scipy import stats
 
 from models.perception.labels import DIMENSIONS
 from models.style import REPLY_EMOTIONS
-from server.scoring.analyses import confusion, fitting, flow, human, variants
+from server.scoring.analyses import confusion, flow, human, plan_fit, variants
 from server.scoring.analyses.strands import strand
 from server.scoring.annotation import Annotation
 from server.scoring.catalogue import DOC
@@ -446,9 +446,9 @@ def test_answers_to_questions_of_choice_are_no_replies() -> None:
 
 def test_every_cue_is_one_that_plans_are_known_to_take_up_or_not() -> None:
     cues = {name for each in DIMENSIONS.values() for name in each.attributes}
-    assert all(fitting.fits({}, cue) is not None for cue in cues | {"neutral"})
-    assert fitting.fits({}, "something else") is None
-    assert {name for named in fitting.EMOTIONS.values() for name in named} <= set(REPLY_EMOTIONS)
+    assert all(plan_fit.fits({}, cue) is not None for cue in cues | {"neutral"})
+    assert plan_fit.fits({}, "something else") is None
+    assert {name for named in plan_fit.EMOTIONS.values() for name in named} <= set(REPLY_EMOTIONS)
 
 
 def test_the_document_tells_which_emotions_fit() -> None:
@@ -456,8 +456,8 @@ def test_the_document_tells_which_emotions_fit() -> None:
     for line in DOC.read_text("utf-8").partition("| true cue |")[2].splitlines()[2:]:
         cues, _, emotions = line.strip("| ").partition(" | ")
         told |= {cue: set(emotions.split(", ")) for cue in cues.split(", ")}
-    assert {cue: told[cue] for cue in fitting.EMOTIONS} == {
-        cue: set(emotions) for cue, emotions in fitting.EMOTIONS.items()
+    assert {cue: told[cue] for cue in plan_fit.EMOTIONS} == {
+        cue: set(emotions) for cue, emotions in plan_fit.EMOTIONS.items()
     }
 
 
@@ -481,7 +481,7 @@ def test_the_document_tells_which_emotions_fit() -> None:
     ],
 )
 def test_a_plan_takes_up_a_cue(cue: str, plan: dict[str, Any], fits: bool) -> None:
-    assert fitting.fits(plan, cue) is fits
+    assert plan_fit.fits(plan, cue) is fits
 
 
 # -- people

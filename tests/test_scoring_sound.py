@@ -31,8 +31,8 @@ from server.scoring.sound import (
     utmos,
     voices,
 )
-from server.scoring.sound.fitting import FITTING, PERCEIVED, VOCALBENCH
 from server.scoring.sound.memo import Memo
+from server.scoring.sound.voice_fit import FITTING, PERCEIVED, VOCALBENCH
 from tests.scoring_parts import conversation, exchange, turn
 
 SPEECH = Path(__file__).parent / "data" / "speech"

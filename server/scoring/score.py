@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 Family = Literal[
     "understanding", "words", "echomind", "aeq", "echat", "humdial", "vstyle", "sound", "voice",
-    "duplex", "latency", "perception", "counterfactual", "human",
+    "duplex", "latency", "perception", "counterfactual",
 ]  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from server.scoring.scored import Row, Scored
 from server.scoring.statistics import Difference, Estimate, mean_interval, paired
 
 TRUE, NONE, PERCEIVED = "true", "none", "perceived"
-ASIDE = {"latency", "duplex", "human", "perception", "sound"}  # what no cue is meant to better
+ASIDE = {"latency", "duplex", "perception", "sound"}  # what no cue is meant to better
 AGREEMENT = "judge_self_agreement"  # says something of the judge, not of the reply
 CHOICES = "choice_"  # of what is understood, only these depend on the cue
 

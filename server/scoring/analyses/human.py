@@ -226,8 +226,6 @@ def _correlations(
         people[key.by, key.dimension].append((key, scores, value))
     for (by, dimension), told in sorted(people.items(), key=lambda item: item[0]):
         for metric, measure in scored.measures.items():
-            if measure.family == "human":
-                continue
             pairs = [
                 (key.session_id, automatic, value)
                 for key, scores, value in told

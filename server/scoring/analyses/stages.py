@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from server.scoring.analyses.fitting import fits
+from server.scoring.analyses.plan_fit import fits
 from server.scoring.scored import Row
 
 Status = Literal["fine", "wrong", "unknown"]

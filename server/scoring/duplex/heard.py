@@ -6,6 +6,8 @@ from server.scoring.duplex.ears import Ears, ears, spoken_words
 from server.scoring.exchange import NO_SOUND, NO_WORDS, Exchange
 from server.scoring.score import JudgeNamed, Measure, Score, Unavailable, Unscored
 from server.scoring.settings import Settings
+from server.scoring.words.normal import normal
+from server.scoring.words.understanding import word_errors
 
 VERSION = 1
 MEASURES = (
@@ -78,14 +80,9 @@ def build(settings: Settings) -> Heard:
 
 def word_error_rate(said: str, heard: str) -> float:
     """Percent, over normalised words."""
-    import jiwer
-
-    from server.scoring.words.normal import normal
-
-    reference, hypothesis = normal(said), normal(heard)
-    if not reference:
-        raise Unscored("no words to compare with")
-    return 100 * float(jiwer.wer(reference, hypothesis))
+    found = word_errors(normal(said), normal(heard)).value
+    assert found is not None, "it is one, or Unscored is raised"
+    return found
 
 
 def _logged(exchange: Exchange) -> dict[str, Score]:

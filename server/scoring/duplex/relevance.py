@@ -12,7 +12,7 @@ from server.sessions.exchanges import RecordedTurn
 
 NAME = "relevance"
 RATING, BEHAVIOUR = "interruption_rating", "overlap_behaviour"
-RESPOND, RESUME, UNCERTAIN, UNKNOWN = "RESPOND", "RESUME", "UNCERTAIN", "UNKNOWN"
+RESPOND, RESUME = "RESPOND", "RESUME"  # the rubric has two more
 RIGHT = {
     "user_interruption": RESPOND,
     "user_backchannel": RESUME,

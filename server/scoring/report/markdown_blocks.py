@@ -52,7 +52,7 @@ def blocks(told: Iterable[Block], depth: int = 3) -> Iterator[str]:
 def block(told: Block, depth: int = 3) -> Iterator[str]:
     match told:
         case Para(text, kind):
-            yield f"*{_own(text)}*" if kind in ("note", "none") else _own(text)
+            yield f"*{escaped(text)}*" if kind in ("note", "none") else escaped(text)
         case Heading(text):
             yield f"{'#' * depth} {escaped(text)}"
         case Bullets(items):
@@ -73,15 +73,11 @@ def block(told: Block, depth: int = 3) -> Iterator[str]:
             for part in parts:
                 yield from blocks(part, depth)
         case Figure(_, caption, read, _):
-            yield f"*{_own(caption)}*"
+            yield f"*{escaped(caption)}*"
             if read is not None:
                 yield from block(read, depth)
         case Table():
             yield _table(told)
-
-
-def _own(text: str) -> str:
-    return escaped(text)
 
 
 def _code(text: str) -> str:
@@ -96,7 +92,7 @@ def _table(told: Table) -> str:
     rules = ("---:" if place in told.numeric else "---" for place in range(len(told.head)))
     lines = [_line(map(escaped, told.head)), _line(rules)]
     lines += [_row(each, len(told.head)) for each in told.rows]
-    caption = f"\n\n*{_own(told.caption)}*" if told.caption else ""
+    caption = f"\n\n*{escaped(told.caption)}*" if told.caption else ""
     return "\n".join(lines) + caption
 
 

@@ -76,7 +76,6 @@ def _light(exchange: dict[str, Any]) -> dict[str, Any]:
             for name, value in (exchange.get("annotation") or {}).items()
             if name in (*ITEM, *RUN, "group")
         },
-        "replay_of": exchange.get("attributes", {}).get("replay_of"),
         "values": {
             name: float(score["value"])
             for name, score in exchange["scores"].items()
@@ -88,7 +87,7 @@ def _light(exchange: dict[str, Any]) -> dict[str, Any]:
 def _answered(told: dict[str, Any], origin: Mapping[str, str]) -> Answered:
     """A recording that was played again is the same talk; what comes again is counted on."""
     truth, session = told["truth"], told["session"]
-    root = told["replay_of"] or origin.get(session, session)
+    root = origin.get(session, session)
     if truth.get("item") is not None:
         item: Key = ("item", *(truth.get(name) for name in ITEM))
         cluster: Hashable = (truth.get("benchmark"), truth.get("group") or truth["item"])

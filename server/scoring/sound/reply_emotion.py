@@ -12,8 +12,8 @@ from server.scoring.exchange import Exchange
 from server.scoring.score import JudgeNamed, Measure, Passing, Score, Unavailable, Unscored, tried
 from server.scoring.settings import Settings
 from server.scoring.sound import listening
-from server.scoring.sound.fitting import FITTING, FIVE, PERCEIVED, VOCALBENCH, Suitability
 from server.scoring.sound.listening import Emotion, Listener
+from server.scoring.sound.voice_fit import FITTING, FIVE, PERCEIVED, VOCALBENCH, Suitability
 
 Take = Callable[[Exchange, Emotion], tuple[float, str]]
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 
 from server.scoring.exchange import Exchange
-from server.scoring.score import Instrument, Measure, Score, Unavailable, Unscored
+from server.scoring.score import Instrument, Measure, Score, Unscored
 from server.scoring.settings import Settings
 from server.scoring.words.encoders import Absent, ReadsSentences, cosine, or_absent
 from server.scoring.words.hub_encoders import sentences
@@ -101,13 +101,9 @@ class Understanding:
 
 
 def build(settings: Settings) -> Instrument:
-    try:
-        jiwer = version("jiwer")
-    except ImportError as error:
-        raise Unavailable("word errors need jiwer: pip install -e '.[score]'") from error
     packaged = or_absent(minilm)
     own = or_absent(lambda: sentences(settings.encoders.semsim, "encoders.semsim", settings.device))
-    key = f"understanding {VERSION}; jiwer {jiwer}; {packaged.key}; semsim {own.key}"
+    key = f"understanding {VERSION}; jiwer {version('jiwer')}; {packaged.key}; semsim {own.key}"
     return Understanding(key, packaged, own)
 
 

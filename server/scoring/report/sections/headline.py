@@ -49,7 +49,6 @@ FAMILIES = {
     "counterfactual": "Against the same reply made worse",
     "duplex": "Conversation: who speaks when",
     "latency": "Latency",
-    "human": "People",
     STEADY: "How often a judge gives the same answer twice",
 }
 CUES = {"true": "true cue given", "none": "no cue given", "perceived": "cue as perceived"}

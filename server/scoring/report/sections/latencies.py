@@ -20,8 +20,8 @@ from server.scoring.report.material import Material
 
 MAIN = ("reply_latency_ms", "first_sent", "first_audio", "first_token", "words", "gate")
 MOST = 6  # histograms
-HEAR = ("paused", "judged", "gate", "decision", "words", "percept", "transcribed")
-SPEAK = ("first_audio", "first_sent", "heard", "reply_latency_ms")
+HEAR = ("judged", "gate", "words", "percept")
+SPEAK = ("first_audio", "first_sent", "reply_latency_ms")
 
 
 def latencies(material: Material) -> Section:
