@@ -390,6 +390,27 @@ assert "ATTUNE_OPERATOR_TOKEN" not in os.environ
         assert not (place.reports / "march").exists()
 
 
+@pytest.mark.slow  # it loads real networks
+async def test_our_own_scorer_makes_a_report_that_is_listed_opened_and_goes_with_its_session(
+    tmp_path: Path,
+) -> None:
+    session_id = made_session(tmp_path / "runs")
+    async with asking(tmp_path / "runs") as place:
+        assert (await place.start(name="march")).status_code == 202
+        told = await place.ended("march")
+        assert (told["state"], told["problem"]) == ("finished", None)
+        (listed,) = (await place.get()).json()["reports"]
+        assert (listed["name"], listed["sessions"]) == ("march", 1)
+        shown = (await place.get("/march")).json()
+        page = await place.client.get(shown["page"])
+        assert page.status_code == 200 and "What was scored" in page.text
+        scores = {each["name"]: each for each in shown["metrics"]}
+        assert scores["ctx_fit"]["mean"] is None and scores["ctx_fit"]["reasons"]
+        place.library.delete(session_id)
+        assert not (place.reports / "march").exists()
+        assert not list((tmp_path / "runs" / "scores").glob("*"))
+
+
 async def test_a_report_about_somebody_who_left_meanwhile_is_not_kept(tmp_path: Path) -> None:
     runs = tmp_path / "runs"
     ids = [made_session(runs), made_session(runs)]

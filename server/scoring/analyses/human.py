@@ -225,7 +225,7 @@ def _correlations(
     for key, (scores, value) in means.items():
         people[key.by, key.dimension].append((key, scores, value))
     for (by, dimension), told in sorted(people.items(), key=lambda item: item[0]):
-        for metric, measure in scored.measures.items():
+        for metric in scored.measures:
             pairs = [
                 (key.session_id, automatic, value)
                 for key, scores, value in told

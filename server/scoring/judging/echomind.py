@@ -18,7 +18,9 @@ KEYS = {
 CUE_KEY = "speech_information_relevance_score"
 OTHER_JUDGE = (
     "EchoMind's judge is GPT-4o with a prompt of its own; ours has the same anchors in other words "
-    "and one example of our own, so absolute values are not comparable with the published ones."
+    "and one example of our own, so absolute values are not comparable with the published ones. "
+    "What got no reply has no grade, though it counts 0 against a reference: the report tells how "
+    "many."
 )
 
 MEASURES = (
