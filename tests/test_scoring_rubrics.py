@@ -25,6 +25,7 @@ from server.scoring.judging import (
     empathy_choice,
     humdial,
     vocal_empathy,
+    vocalbench,
     vstyle,
 )
 from server.scoring.judging.echat import EChat
@@ -37,8 +38,8 @@ from tests.judge_serving import JudgeServer, Says, grades, judging
 from tests.scoring_parts import conversation, exchange, silence, turn
 
 JUDGED = (
-    "echomind", "aeq", "echat", "humdial", "vstyle", "vocal_empathy", "counterfactual",
-    "empathy_choice", "relevance",
+    "echomind", "aeq", "echat", "humdial", "vstyle", "vocalbench", "vocal_empathy",
+    "counterfactual", "empathy_choice", "relevance",
 )  # fmt: skip
 SPEAKING = {"emotion": {"sad": 0.9, "neutral": 0.1}, "unknown": []}
 
@@ -247,6 +248,17 @@ def test_humdial_reads_words_and_hears_voices() -> None:
     assert [scores[name].value for name in names] == [3, 4, 5]
     assert scores["humdial_insight"].why == "It mirrors."
     assert [deaf[name].unscored for name in names] == [None, *["the judge does not hear"] * 2]
+
+
+def test_vocalbench_grades_the_words_against_the_emotion_they_answer() -> None:
+    with judging(grades(semantic_score=4, semantic_reason="Both.")) as server:
+        judge = vocalbench.build(server.settings())
+        scores = judge.measure(exchange(cue="angry"))
+        unknown = judge.measure(exchange())
+    assert (scores["vocalbench_semantic"].value, scores["vocalbench_semantic"].why) == (4, "Both.")
+    told = material(server)
+    assert "ang" in told["how_it_was_said"] and told["reply"] == "Oh, you sound down about it."
+    assert unknown["vocalbench_semantic"].value is None and len(server.asked) == 1
 
 
 GATES = (

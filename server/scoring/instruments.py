@@ -17,6 +17,7 @@ MODULES = {
     "echat": "server.scoring.judging.echat",
     "humdial": "server.scoring.judging.humdial",
     "vstyle": "server.scoring.judging.vstyle",
+    "vocalbench": "server.scoring.judging.vocalbench",
     "vocal_empathy": "server.scoring.judging.vocal_empathy",
     "counterfactual": "server.scoring.judging.counterfactual",
     "empathy_choice": "server.scoring.judging.empathy_choice",

@@ -9,7 +9,8 @@ if TYPE_CHECKING:
     from server.scoring.scored import Usage
 
 Family = Literal[
-    "understanding", "words", "echomind", "aeq", "echat", "humdial", "vstyle", "sound", "voice",
+    "understanding", "words", "echomind", "aeq", "echat", "humdial", "vstyle", "vocalbench",
+    "sound", "voice",
     "duplex", "latency", "perception", "counterfactual",
 ]  # fmt: skip
 

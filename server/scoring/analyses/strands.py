@@ -31,6 +31,7 @@ _BY_FAMILY: dict[str, Strand] = {
     # Their authors have one judge look at words and voice at once.
     "echat": "both",
     "vstyle": "both",
+    "vocalbench": "linguistic",  # its voice is measured, and among voices
 }
 
 

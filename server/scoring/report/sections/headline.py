@@ -44,6 +44,7 @@ FAMILIES = {
     "echat": "EChat-eval: words and the reply's emotion judged at once, as its authors do",
     "humdial": "Judged, HumDial",
     "vstyle": "VStyle: words and voice judged in steps, as its authors do",
+    "vocalbench": "Judged, VocalBench",
     "voice": "Voice of the reply",
     "sound": "Sound of the reply",
     "counterfactual": "Against the same reply made worse",
