@@ -22,6 +22,7 @@ from server import (
     audio_api,
     exports_api,
     ids,
+    metrics_api,
     reports_api,
     sessions_api,
     system_api,
@@ -34,6 +35,7 @@ from server.config import Config, choices
 from server.errors import server_error
 from server.http_refusals import Refusal
 from server.link import LinkLost, WebSocketLink
+from server.metrics import Sources, exposed
 from server.neighbours import LOOPBACK
 from server.openapi import DescribedApp
 from server.page import page
@@ -44,6 +46,7 @@ from server.server_events import event
 from server.session import Session
 from server.session_config import UNNAMED, Attune, SessionConfig
 from server.sessions.library import Library
+from server.tracing import tracing
 from server.version import SOFTWARE, VERSION
 from server.vitals import Vitals
 
@@ -105,6 +108,20 @@ class House:
             disk=self.library.local,
         )
 
+    @property
+    def figures(self) -> Sources:
+        """What Prometheus may read."""
+        return Sources(
+            vitals=self.vitals,
+            info={"version": VERSION, "profile": self.config.profile},
+            gauges={
+                "seats": ("Conversations there is room for.", lambda: self.config.seats),
+                "sessions": ("Conversations going on.", lambda: len(self.sessions)),
+                "recordings": ("Conversations being recorded.", lambda: self.vitals.recording),
+                "ready": ("Whether new conversations are taken.", lambda: self.ready),
+            },
+        )
+
 
 def create(models: Models, config: Config, *, plain_page: bool = True) -> FastAPI:
     """The application, with models that are warm already; with no page if there are others."""
@@ -112,7 +129,7 @@ def create(models: Models, config: Config, *, plain_page: bool = True) -> FastAP
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncGenerator[None, None]:
-        async with house.desk.at_work():
+        async with house.desk.at_work(), tracing(config.watching.traces, house.vitals):
             yield
             house.ready = False
         house.library.close()
@@ -133,6 +150,9 @@ def create(models: Models, config: Config, *, plain_page: bool = True) -> FastAP
     app.include_router(sessions_api.router(house.library, token, allowed, house.desk))
     access = Access(token)
     app.include_router(system_api.router(house.watch, access, allowed))
+    if config.watching.metrics:
+        told = exposed(house.figures)
+        app.include_router(metrics_api.router(told, access, allowed, open_=config.metrics_open))
     runs = config.recording.runs
     options = config.scoring.options
     app.include_router(reports_api.router(house.library, runs, access, allowed, options=options))

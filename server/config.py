@@ -91,6 +91,17 @@ class Arena(BaseModel):
     systems: dict[Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,31}$")], System] = {}
 
 
+class Watching(BaseModel):
+    """What others are told of how the server is doing."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    metrics: bool = True  # /metrics, for Prometheus
+    # Whether /metrics wants no token. None: it does unless we are on loopback.
+    open_metrics: bool | None = None
+    # Where traces of turns go: OTLP over HTTP, as http://collector:4318/v1/traces.
+    traces: str | None = Field(None, pattern=r"^https?://")
+
+
 Colour = Annotated[str, Field(pattern=r"^#[0-9a-fA-F]{6}$")]
 
 
@@ -135,12 +146,19 @@ class Config(BaseSettings):
     scoring: Scoring = Scoring()
     ui: Ui = Ui()
     arena: Arena = Arena()
+    watching: Watching = Watching()
     operator_token: SecretStr | None = Field(None, min_length=16)  # opens all recorded sessions
     clock: Literal["wall", "samples"] = "wall"
     seats: int = Field(64, ge=1)
     # Web pages that may connect beside our own, as https://example.org.
     origins: Annotated[list[str], NoDecode, BeforeValidator(_listed)] = []
     log_level: Literal["debug", "info", "warning", "error"] = "info"
+    log_format: Literal["text", "json"] = "text"  # json: one object a line, for machines
+
+    @property
+    def metrics_open(self) -> bool:
+        chosen = self.watching.open_metrics
+        return self.on_loopback if chosen is None else chosen
 
     @property
     def on_loopback(self) -> bool:

@@ -353,6 +353,7 @@ class Floor:
         room, ended = self._room, utterance.ended
         assert ended is not None and utterance.final is not None, "the turn is not over"
         self.utterance = None
+        room.vitals.turns += 1
         await room.tell(
             event(
                 "input_audio_buffer.speech_stopped",

@@ -2,7 +2,6 @@
 
 import asyncio
 import gc
-import logging
 import os
 import socket
 import sys
@@ -20,7 +19,7 @@ from models.errors import BackendError
 from models.protocols import Models
 from models.warm import warm
 from models.weights import WeightsError
-from server import config
+from server import config, log_lines, tracing
 
 MAX_MESSAGE_BYTES = 24 * 1024 * 1024  # a 15 MiB append in base64, with room
 
@@ -52,10 +51,8 @@ def launch(served: Served, config_file: Path | None, flags: dict[str, Any]) -> N
     with ExitStack() as opened:
         try:
             settings = config.read(config_file, flags)
-            logging.basicConfig(
-                level=settings.log_level.upper(),
-                format="%(asctime)s %(levelname)s %(name)s %(message)s",
-            )
+            log_lines.begin(settings.log_level, settings.log_format)
+            tracing.check(settings.watching.traces)
             door = opened.enter_context(bind(settings.host, settings.port))
             loaded = registry.load(config.choices(settings))
         except (config.ConfigError, BackendError, WeightsError, ValueError) as error:

@@ -31,6 +31,18 @@ class Digest:
         self._steps.update(other._steps)
         self.count += other.count
 
+    def at_most(self, bounds: Sequence[float]) -> list[int]:
+        """How many figures are no greater than each bound, to the width of a step."""
+        edges = [round(math.asinh(bound / FINE) * STEPS) for bound in bounds]
+        return [sum(n for step, n in self._steps.items() if step <= edge) for edge in edges]
+
+    @property
+    def total(self) -> float:
+        """All figures above 0 together, to the width of a step."""
+        return sum(
+            math.sinh(step / STEPS) * FINE * n for step, n in self._steps.items() if step > 0
+        )
+
     def percentiles(self, shares: Sequence[float]) -> list[float | None]:
         """The figures below or at which so large a share of all lies; shares in rising order."""
         found: list[float | None] = []

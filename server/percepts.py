@@ -170,9 +170,14 @@ class Impression:
             return
         attention = self._open()
 
+        clock, vitals = self._room.clock, self._room.vitals
+        begun = clock.time()
+
         async def conclude() -> None:
             await self._percepts.find(finding, attention, audio, words)
             trace.mark("percept")
+            if finding.percept:
+                vitals.perceived((clock.time() - begun) * 1000)
 
         finding = Finding(self._room.spawn(conclude()), self._room.ear.position(heard))
         self.finding = finding

@@ -10,6 +10,7 @@ from models.types import WIRE_RATE, Samples, SpokenChunk
 from server.clock import Clock, Gate
 
 PIECE = WIRE_RATE * 40 // 1000  # samples in one message: 40 ms
+GAP_SEC = 0.02  # a shorter one is lost in the client's own buffer
 RECENT_PIECES = 8  # kept, because the client may not have played them: more than any lead
 
 
@@ -35,12 +36,14 @@ class Playout:
         lead_sec: float,
         keeps_buffer: bool,
         not_before: float = 0.0,
+        ran_dry: Callable[[], None] = lambda: None,
     ) -> None:
         self.sent = 0
         self.started_at: float | None = None  # clock time of the first piece
         self._clock = clock
         self._send = send
         self._lead_sec = lead_sec
+        self._ran_dry = ran_dry  # told when what was sent has sounded before there is more
         self._keeps_buffer = keeps_buffer  # on hold the client falls silent, and later goes on
         # Clock time at which sample 0 sounded, shifted by every pause since. At the earliest it
         # follows what the client was given before.
@@ -61,6 +64,8 @@ class Playout:
             now = self._clock.time()
             if self.started_at is None:
                 self.started_at = now
+            elif now - self.ends_at > GAP_SEC:
+                self._ran_dry()
             # Nothing plays before it is there: after a wait the whole rest moves back.
             self._origin = max(self._origin, now - self.sent / WIRE_RATE)
             await self._send(piece, self.sent)
@@ -93,8 +98,11 @@ class Playout:
 
     def resume(self) -> None:
         if self._held_at is not None:
+            now = self._clock.time()
             if self._keeps_buffer:
-                self._origin += self._clock.time() - self._held_at
+                self._origin += now - self._held_at
+            else:  # it may have played out what it had: we were silent, and did not run dry
+                self._origin = max(self._origin, now - self.sent / WIRE_RATE)
             self._held_at = None
             self._free.open()
 

@@ -158,6 +158,7 @@ class Replies:
             self._sender(lambda: reply, options.audio_format),
             BINARY_LEAD_SEC if config.attune.binary else LEAD_SEC,
             keeps_buffer=config.attune.events,
+            ran_dry=room.vitals.ran_dry,
             not_before=self.speech.reply.playout.ends_at if self.speech else 0.0,
         )
         reply = Reply(
@@ -173,9 +174,12 @@ class Replies:
         return Running(reply, room.spawn(self._give(reply, dialogue)))
 
     async def _give(self, reply: Reply, dialogue: Dialogue) -> None:
+        outcome = "completed"
         try:
-            await reply.run(dialogue)
+            if not await reply.run(dialogue):
+                outcome = "nothing to answer"
         except BackendError as error:
+            outcome = "failed"
             log.error("reply failed: %s", where(error))
             await reply.gate.wait()
             self._room.vitals.failed(error.role)
@@ -184,6 +188,7 @@ class Replies:
             await reply.tell_end("failed", error=str(error))
             await self._room.tell(event("error", error=server_error(str(error), "model_error")))
             await reply.playout.finish()
+        self._room.vitals.over(reply.trace.moments, outcome)
         self._room.post(partial(self._over, reply))
 
     async def _over(self, reply: Reply) -> None:
@@ -209,6 +214,7 @@ class Replies:
         reply.playout.hold()
         if not reply.audible:
             return
+        self._room.vitals.holds += 1
         if self._room.config.attune.events:  # others play out what they have
             self._silenced_now()
             self._room.recorder.replies.held(reply.id, reply.playout.heard)
@@ -245,10 +251,12 @@ class Replies:
         running.task.cancel()
         await asyncio.wait([running.task])
         await reply.tell_end("cancelled", reason)
+        self._room.vitals.over(reply.trace.moments, "cut short")
         if not reply.playout.sent or not cut or not reply.options.in_conversation:
             self._room.recorder.replies.spoken(reply.id)
             return
         self._room.recorder.replies.cut_off(reply.id, heard, reply.playout.words_until(heard))
+        self._room.vitals.interruptions += reason == "turn_detected"
         reply.item.cut(heard)
         self._silenced_now()
         await self._room.tell(
@@ -267,6 +275,7 @@ class Replies:
             heard = reply.playout.heard
             words = reply.playout.words_until(heard)
             self._room.recorder.replies.cut_off(reply.id, heard, words)
+            self._room.vitals.over(reply.trace.moments, "broken off")
 
     def _silenced_now(self) -> None:
         self._room.ear.silenced(self._room.position_at(self._room.clock.time()))

@@ -43,9 +43,16 @@ class Vitals:
         self.opened = 0
         self.refused = 0
         self.endings: Counter[str] = Counter()
+        self.turns = 0  # that people took, answered or not
+        self.holds = 0  # a reply fell silent because somebody might be taking the word
+        self.interruptions = 0  # and somebody did
+        self.underruns = 0  # a reply that had begun to sound had nothing to go on with
+        self.percepts = Digest()  # ms from the end of a turn to how it sounded
         self.replies = 0
         self.failures: Counter[str] = Counter()  # replies that failed, by the role that did
         self.stages: dict[str, Stage] = {}
+        # Who wants to know of each spoken turn that is over: its moments, and how it ended.
+        self.on_turn: Callable[[Mapping[str, float], str], None] | None = None
         self._now = now
         self._since = now()
         self._stopped: Counter[str] = Counter()
@@ -92,6 +99,19 @@ class Vitals:
         if ORIGIN in stages_ms:
             for stage in new - {ORIGIN}:
                 self._stage(stage).add(stages_ms[stage])
+
+    def over(self, moments: Mapping[str, float], outcome: str) -> None:
+        """A reply is over, one way or another."""
+        if self.on_turn and ORIGIN in moments:
+            self.on_turn(moments, outcome)
+
+    def ran_dry(self) -> None:
+        """A reply that had begun to sound had nothing to go on with."""
+        self.underruns += 1
+
+    def perceived(self, ms: float) -> None:
+        """So long it took to find out how a turn sounded."""
+        self.percepts.add(ms)
 
     def failed(self, role: str) -> None:
         """A reply failed because this role's model did."""

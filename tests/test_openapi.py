@@ -58,6 +58,7 @@ REACHED = {
     "GET /": {200},
     "GET /health": {200},
     "GET /ready": {200},
+    "GET /metrics": {200},
     "GET /v1/models": {200},
     "POST /v1/audio/speech": {200, 400},
     "POST /v1/audio/transcriptions": {200, 400},

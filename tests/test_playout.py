@@ -5,7 +5,7 @@ import pytest
 
 from models.types import WIRE_RATE, AudioChunk, Samples, SpokenChunk
 from server.clock import SampleClock
-from server.playout import PIECE, Playout
+from server.playout import GAP_SEC, PIECE, Playout
 
 
 class Loudspeaker:
@@ -14,11 +14,15 @@ class Loudspeaker:
     def __init__(self, keeps_buffer: bool = False) -> None:
         self.clock = SampleClock()
         self.sent: list[int] = []
-        self.playout = Playout(self.clock, self._take, 0.2, keeps_buffer)
+        self.dry = 0
+        self.playout = Playout(self.clock, self._take, 0.2, keeps_buffer, ran_dry=self._run_dry)
 
     async def _take(self, samples: Samples, offset: int) -> None:
         assert offset == sum(self.sent)
         self.sent.append(len(samples))
+
+    def _run_dry(self) -> None:
+        self.dry += 1
 
     @property
     def seconds(self) -> float:
@@ -118,3 +122,26 @@ async def test_a_stock_client_plays_out_what_it_has_while_held() -> None:
     await speaker.at(2.0)
     assert speaker.playout.heard == speaker.playout.sent
     task.cancel()
+
+
+async def test_a_reply_that_has_nothing_to_go_on_with_has_run_dry() -> None:
+    speaker = Loudspeaker()
+    await playing(speaker, spoken(0.1, "Well "))
+    await speaker.at(speaker.playout.ends_at + GAP_SEC / 2)
+    await playing(speaker, spoken(0.1, "now "))
+    assert speaker.dry == 0
+    await speaker.at(speaker.playout.ends_at + 0.3)
+    await playing(speaker, spoken(0.1, "then."))
+    assert speaker.dry == 1
+
+
+@pytest.mark.parametrize("keeps_buffer", [True, False])
+async def test_a_held_reply_has_not_run_dry(keeps_buffer: bool) -> None:
+    speaker = Loudspeaker(keeps_buffer)
+    await playing(speaker, spoken(0.1, "Well "))
+    speaker.playout.hold()
+    await speaker.at(speaker.playout.ends_at + 2.0)
+    speaker.playout.resume()
+    await playing(speaker, spoken(0.1, "then."))
+    assert speaker.seconds == pytest.approx(0.2)
+    assert speaker.dry == 0

@@ -13,7 +13,7 @@ POLICY = (
     "font-src 'self' data:; worker-src 'self' blob:; connect-src 'self' ws: wss: blob:; "
     "object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors 'self'"
 )
-OURS = re.compile(r"/(v1|api|page|static|health|ready|openapi\.json)(/|$)")
+OURS = re.compile(r"/(v1|api|page|static|health|ready|metrics|openapi\.json)(/|$)")
 NEEDED = re.compile(
     r"/(config/?|theme\.css|assets/.*|favicon\.ico|robots\.txt|gradio_api/(startup-events|info)/?)?"
 )

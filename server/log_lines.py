@@ -1,0 +1,33 @@
+"""Log lines for people, or for machines: when, where and what, and nothing anybody said."""
+
+import logging
+from datetime import UTC, datetime
+
+import orjson
+
+from server.private_log import where
+
+TEXT = "%(asctime)s %(levelname)s %(name)s %(message)s"
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object a line. Of an error only its kind and place: its words may be private."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            "thread": record.threadName,
+        }
+        if record.exc_info and record.exc_info[1]:
+            line["error"] = where(record.exc_info[1])
+        return orjson.dumps(line).decode()
+
+
+def begin(level: str, form: str) -> None:
+    """Log from now on, for the whole process."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(JsonLines() if form == "json" else logging.Formatter(TEXT))
+    logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
