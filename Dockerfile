@@ -1,34 +1,56 @@
-# Attune on the CPU, with its weights inside: docker build -t attune . && docker run -p 7860:7860 attune
-FROM python:3.11-slim
+# Attune in a container, its weights inside: docker build -t attune . && docker run -p 127.0.0.1:7860:7860 attune
+# With the packages of the gpu profile: docker build --build-arg PROFILE=gpu -t attune:gpu .
+ARG PYTHON=3.11-slim
 
-# llama.cpp's wheel expects the system's OpenMP.
-RUN apt-get update && apt-get install -y --no-install-recommends libgomp1 \
-    && rm -rf /var/lib/apt/lists/*
-RUN useradd --create-home attune
+# --- packages: what pip and its caches leave behind stays in this stage
+FROM python:${PYTHON} AS packages
+ARG PROFILE=embedded
 WORKDIR /app
-
-# What changes least comes first, so that a change of code rebuilds neither packages nor weights.
+RUN python -m venv /opt/venv
+ENV PATH=/opt/venv/bin:$PATH
 COPY pyproject.toml README.md ./
-RUN pip install --no-cache-dir -e .
+RUN if [ "$PROFILE" = gpu ]; then pip install --no-cache-dir -e '.[gpu]'; \
+    else pip install --no-cache-dir -e .; fi
 
+# --- weights: fetched anew only if their table changes. Those a GPU needs come from the hub, at first
+# start or with a volume mounted at /opt/attune.
+FROM packages AS weights
 ENV ATTUNE_CACHE=/opt/attune
 COPY models/__init__.py models/weights.py models/
 RUN python -m models.weights
 
+# --- what runs
+FROM python:${PYTHON}
+ARG PROFILE=embedded
+# llama.cpp's wheel expects the system's OpenMP. Its version is the distribution's to choose.
+# hadolint ignore=DL3008
+RUN apt-get update && apt-get install -y --no-install-recommends libgomp1 \
+    && rm -rf /var/lib/apt/lists/* \
+    && useradd --create-home --uid 10001 attune \
+    && install -d -o attune /data
+WORKDIR /app
+COPY --from=packages /opt/venv /opt/venv
+COPY --from=weights --chown=attune /opt/attune /opt/attune
+COPY pyproject.toml README.md LICENSE ./
+COPY profiles profiles
 COPY models models
 COPY server server
 COPY ui ui
-COPY profiles profiles
 
-# Recorded sessions outlive the container if a volume is mounted here.
-ENV ATTUNE_RECORDING__RUNS=/data/runs
-RUN install -d -o attune /data
+# Inside a container the loopback is the container's own: publish the port to choose who may reach it.
+# Recorded sessions outlive the container if a volume is mounted at /data.
+ENV PATH=/opt/venv/bin:$PATH \
+    PYTHONDONTWRITEBYTECODE=1 \
+    PYTHONUNBUFFERED=1 \
+    ATTUNE_CACHE=/opt/attune \
+    ATTUNE_PROFILE=${PROFILE} \
+    ATTUNE_RECORDING__RUNS=/data/runs \
+    HOST=0.0.0.0 \
+    PORT=7860
 VOLUME /data
-
-USER attune
-# Inside a container the loopback is the container's own; publish the port to choose who may reach it.
-ENV HOST=0.0.0.0 PORT=7860
+USER 10001
 EXPOSE 7860
+STOPSIGNAL SIGTERM
 HEALTHCHECK --start-period=60s --interval=30s --timeout=5s \
-    CMD python -c "import os, urllib.request as r; r.urlopen(f'http://127.0.0.1:{os.environ[\"PORT\"]}/health', timeout=4)"
+    CMD ["python", "-m", "server.healthcheck"]
 CMD ["python", "-m", "ui"]
