@@ -121,6 +121,7 @@ async def serve(
             ws="websockets-sansio",
             ws_max_size=MAX_MESSAGE_BYTES,
             ws_per_message_deflate=False,  # speech does not compress, and it costs a core
+            log_config=None,  # it logs as we do: no error's words, which may be private
             log_level="warning",
             timeout_graceful_shutdown=5,
         ),

@@ -2,6 +2,7 @@
 
 import logging
 from datetime import UTC, datetime
+from typing import Any
 
 import orjson
 
@@ -10,8 +11,18 @@ from server.private_log import where
 TEXT = "%(asctime)s %(levelname)s %(name)s %(message)s"
 
 
+class TextLines(logging.Formatter):
+    """For people. Of an error only its kind and place: its words may be private."""
+
+    def __init__(self) -> None:
+        super().__init__(TEXT)
+
+    def formatException(self, ei: Any) -> str:
+        return where(ei[1])
+
+
 class JsonLines(logging.Formatter):
-    """One JSON object a line. Of an error only its kind and place: its words may be private."""
+    """One JSON object a line, with as much of an error."""
 
     def format(self, record: logging.LogRecord) -> str:
         line = {
@@ -29,5 +40,5 @@ class JsonLines(logging.Formatter):
 def begin(level: str, form: str) -> None:
     """Log from now on, for the whole process."""
     handler = logging.StreamHandler()
-    handler.setFormatter(JsonLines() if form == "json" else logging.Formatter(TEXT))
+    handler.setFormatter(JsonLines() if form == "json" else TextLines())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)

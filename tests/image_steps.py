@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -70,6 +71,7 @@ class Building:
         self._root = root
         self._args = args
         self.made = Container()
+        self._stages: dict[str, Container] = {}
 
     def follow(self, text: str) -> None:
         for step in steps(text):
@@ -85,7 +87,13 @@ class Building:
         pass
 
     def _from(self, rest: str) -> None:
-        self.made = Container(env={**Container().env, "PROFILE": "embedded", **self._args})
+        base, _, name = rest.partition(" AS ")
+        # A stage goes on from where the one it is made from ended.
+        self.made = deepcopy(self._stages.get(base)) or Container(
+            env={**Container().env, "PROFILE": "embedded", **self._args}
+        )
+        if name:
+            self._stages[name] = self.made
 
     def _env(self, rest: str) -> None:
         for name, value in (part.split("=", 1) for part in shlex.split(rest)):
