@@ -1,0 +1,139 @@
+"""How much one client may ask of us: messages, sound ahead of time, and time itself.
+
+None of it is felt by people who talk. What is over a limit is refused, and told at most once a
+second; who goes on all the same is cut off.
+"""
+
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from models.types import WIRE_RATE
+from server.errors import ClientError
+
+TELL_SEC = 1.0  # between two refusals of the same kind: an answer to each would only help a flood
+ADDRESSES = 4096  # remembered
+
+
+class Limits(BaseModel):
+    """As the operator sets them. None is no limit."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    messages_per_sec: float | None = Field(250, gt=0)  # 50 of sound and as many reports are usual
+    messages_burst: int = Field(2_000, ge=1)
+    refusals: int = Field(10_000, ge=1)  # of one conversation; then it ends
+    audio_ahead_sec: float | None = Field(300, gt=0)  # of sound, faster than it can be spoken
+    session_minutes: float | None = Field(120, gt=0)
+    idle_minutes: float | None = Field(15, gt=0)  # without a message of any kind
+    # From one address in a minute. On loopback nobody is counted.
+    connections_per_minute: int | None = Field(120, ge=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """Why a conversation ends here, in the protocol's words."""
+
+    code: Literal["session_expired", "idle_timeout", "rate_limit_exceeded"]
+    message: str
+
+
+class Meter:
+    """One conversation's use of what there is. Times are of the clock it is paced by."""
+
+    def __init__(self, limits: Limits, now: float) -> None:
+        self._limits = limits
+        self._began = self._last = now
+        self._tokens = float(limits.messages_burst)
+        self._refilled = now
+        self._ahead_since = now  # sound received since then is compared with the time since then
+        self._samples = 0
+        self._refused = 0
+        self._told: dict[str, float] = {}
+
+    def message(self, now: float) -> None:
+        """Count a message in. Raises ClientError, or PassedOver where it was just told."""
+        self._last = now
+        rate = self._limits.messages_per_sec
+        if rate is None:
+            return
+        self._tokens = min(
+            self._limits.messages_burst, self._tokens + (now - self._refilled) * rate
+        )
+        self._refilled = now
+        if self._tokens >= 1:
+            self._tokens -= 1
+            return
+        self._refuse(
+            "rate_limit_exceeded",
+            f"More than {rate:g} messages a second: this one was passed over.",
+            now,
+        )
+
+    def sound(self, samples: int, now: float) -> None:
+        """Count sound in, before it is heard. Whoever speaks as people do is never ahead."""
+        ahead = self._limits.audio_ahead_sec
+        if ahead is None:
+            return
+        spoken = (now - self._ahead_since) * WIRE_RATE
+        if self._samples < spoken:  # behind: what was not sent then cannot be made up for
+            self._ahead_since, self._samples, spoken = now, 0, 0.0
+        if self._samples + samples - spoken > ahead * WIRE_RATE:
+            self._refuse(
+                "rate_limit_exceeded",
+                f"Sound may be sent at most {ahead:g} s ahead of time; this was not taken.",
+                now,
+                "audio",
+            )
+        self._samples += samples
+
+    def over(self, now: float) -> Ended | None:
+        """Whether the conversation has to end."""
+        limits = self._limits
+        if limits.session_minutes and now - self._began >= limits.session_minutes * 60:
+            message = (
+                f"Your session hit the maximum duration of {limits.session_minutes:g} minutes."
+            )
+            return Ended("session_expired", message)
+        if limits.idle_minutes and now - self._last >= limits.idle_minutes * 60:
+            message = f"Nothing was sent for {limits.idle_minutes:g} minutes."
+            return Ended("idle_timeout", message)
+        if self._refused >= limits.refusals:
+            return Ended("rate_limit_exceeded", "Too much was sent, for too long.")
+        return None
+
+    def _refuse(self, code: str, message: str, now: float, param: str | None = None) -> None:
+        self._refused += 1
+        if now - self._told.get(message, float("-inf")) < TELL_SEC:
+            raise PassedOver
+        self._told[message] = now
+        raise ClientError(code, message, param)
+
+
+class PassedOver(Exception):
+    """A message over the limit, of whose kind the client has just been told."""
+
+
+class Doorbell:
+    """How often each address has come lately."""
+
+    def __init__(self, most: int | None, now: Callable[[], float]) -> None:
+        self._most = most
+        self._now = now
+        self._came: OrderedDict[str, deque[float]] = OrderedDict()
+
+    def rings(self, address: str) -> bool:
+        """Somebody comes from there; False if too many did within a minute."""
+        if self._most is None:
+            return True
+        now = self._now()
+        came = self._came.setdefault(address, deque(maxlen=self._most))
+        self._came.move_to_end(address)
+        if len(self._came) > ADDRESSES:
+            self._came.popitem(last=False)
+        if len(came) == self._most and now - came[0] < 60.0:
+            return False
+        came.append(now)
+        return True
