@@ -27,7 +27,9 @@ VOLUME /data
 
 USER attune
 # Inside a container the loopback is the container's own; publish the port to choose who may reach it.
-ENV HOST=0.0.0.0 PORT=7860
+# Without tokens of your own (ATTUNE_TALKER_TOKEN, or a mounted ATTUNE_TALKER_TOKEN_FILE), an access
+# code is made at every start, and printed with the link: docker logs.
+ENV HOST=0.0.0.0 PORT=7860 ATTUNE_MAKE_TOKENS=true
 EXPOSE 7860
 HEALTHCHECK --start-period=60s --interval=30s --timeout=5s \
     CMD python -c "import os, urllib.request as r; r.urlopen(f'http://127.0.0.1:{os.environ[\"PORT\"]}/health', timeout=4)"

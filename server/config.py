@@ -24,8 +24,8 @@ PROFILES = ROOT / "profiles"
 CONFIG_FILE = "attune.toml"
 PREFIX = "ATTUNE_"
 SECRET = re.compile(r"(token|tokens|key)(\.\d+)?$")  # settings nobody should read over a shoulder
-# Where models.weights keeps its files, and what a scorer shows its judge.
-NOT_OURS = ("ATTUNE_CACHE", "ATTUNE_JUDGE_KEY")
+# Where models.weights keeps its files, and what a scorer shows its judge, a caller a server.
+NOT_OURS = ("ATTUNE_CACHE", "ATTUNE_JUDGE_KEY", "ATTUNE_TOKEN")
 
 
 class ConfigError(Exception):

@@ -17,6 +17,7 @@ from websockets.exceptions import InvalidStatus
 from websockets.typing import Subprotocol
 
 from server import access
+from server.client import CallError, calling
 from server.client_secrets import LONGEST, ClientSecrets, TooLong
 from tests.serving import serving
 
@@ -204,6 +205,19 @@ async def test_on_loopback_nobody_is_asked_and_a_secret_still_sets_its_session()
             assert (await created(socket))["instructions"] == "Be brief."
         status, _ = await refused(url, subprotocols=protocols("ek_of.another"))
         assert status == 401
+
+
+async def test_our_own_caller_shows_the_token_of_its_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("ATTUNE_TOKEN", raising=False)
+    async with serving(**BOTH) as (url, _):
+        with pytest.raises(CallError, match="set ATTUNE_TOKEN"):
+            async with calling(url):
+                pass
+        monkeypatch.setenv("ATTUNE_TOKEN", TALKER)
+        async with calling(url) as call, asyncio.timeout(5):
+            await call.until("session.created")
 
 
 # ---- the secrets themselves
