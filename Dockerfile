@@ -38,13 +38,16 @@ COPY server server
 COPY ui ui
 
 # Inside a container the loopback is the container's own: publish the port to choose who may reach it.
-# Recorded sessions outlive the container if a volume is mounted at /data.
+# Recorded sessions outlive the container if a volume is mounted at /data. Without tokens of your own
+# (ATTUNE_TALKER_TOKEN, or a mounted ATTUNE_TALKER_TOKEN_FILE), an access code is made at every start,
+# and printed with the link: docker logs.
 ENV PATH=/opt/venv/bin:$PATH \
     PYTHONDONTWRITEBYTECODE=1 \
     PYTHONUNBUFFERED=1 \
     ATTUNE_CACHE=/opt/attune \
     ATTUNE_PROFILE=${PROFILE} \
     ATTUNE_RECORDING__RUNS=/data/runs \
+    ATTUNE_MAKE_TOKENS=true \
     HOST=0.0.0.0 \
     PORT=7860
 VOLUME /data

@@ -1,7 +1,7 @@
 # What a person does here. Nothing needs an activated environment; every target can be run again.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all check bench score retention weights research-weights default-weights train vllm vllm-cpu chromium clean
+.PHONY: help run test test-all check bench score retention weights lock audit licences research-weights default-weights train vllm vllm-cpu chromium clean
 
 PYTHON := $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
@@ -48,6 +48,18 @@ score: .venv/.installed  ## Score recorded sessions: RUNS=runs OUT=runs/reports/
 
 weights: .venv/.installed  ## List the embedded models' weights and fetch what is missing
 	@$(BIN)/python -m models.weights
+
+# Nothing in it says where packages come from: that is for whoever installs.
+lock: .venv/.installed-dev  ## Write requirements.lock anew: every package with version and hashes
+	@CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/python -m piptools compile --quiet --no-config --upgrade \
+		--generate-hashes --allow-unsafe --strip-extras --no-emit-index-url --no-emit-trusted-host \
+		--no-emit-find-links --no-emit-options --output-file requirements.lock pyproject.toml
+
+audit: .venv/.installed-dev  ## Look for known weaknesses in what is locked (AUDIT="--advisories FILE" needs no network)
+	@$(BIN)/python -m server.audit $(AUDIT)
+
+licences: .venv/.installed  ## Write docs/licences.md anew
+	@$(BIN)/python -m server.licences
 
 # DATA is the speech pack: manifest.csv with the recordings, unpacked or as tar files beside it.
 research-weights: .venv/.installed-train  ## Train perception for research from all of DATA=... (not for products)

@@ -1,5 +1,6 @@
 """What the reply model is asked: how to speak, and the dialogue so far."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -18,6 +19,8 @@ TEMPLATE = 5  # around each turn
 # Old turns go in blocks, so that what is left keeps its beginning, and the model its cache of
 # that, for several turns in a row.
 BLOCK = 300
+# How chat templates mark who speaks: in anybody's words it would be somebody else speaking.
+_MARKS = re.compile(r"<\|[^|<>\s]{0,40}\|>|</?s>|\[/?INST\]")
 
 
 def messages(
@@ -44,7 +47,7 @@ def messages(
 def _merged(dialogue: Iterable[Turn]) -> list[Turn]:
     turns: list[Turn] = []
     for turn in dialogue:
-        text = " ".join(turn.text.split())
+        text = " ".join(_MARKS.sub(" ", turn.text).split())
         if text and turns and turns[-1].role == turn.role == "user":
             percept = turn.percept or turns[-1].percept
             turns[-1] = Turn("user", f"{turns[-1].text} {text}", percept, turn.audio)

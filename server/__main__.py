@@ -8,13 +8,27 @@ from fastapi import FastAPI
 from models.protocols import Models
 from server import app
 from server.config import Config
-from server.launch import Clock, ConfigFile, Host, Port, Profile, Seats, launch
+from server.launch import (
+    Clock,
+    ConfigFile,
+    Host,
+    Insecure,
+    Port,
+    Profile,
+    Seats,
+    TlsCert,
+    TlsKey,
+    launch,
+)
 
 log = logging.getLogger("attune")
 
 
 class Bare:
     """The server with its plain page."""
+
+    def prepared(self, settings: Config) -> Config:
+        return settings
 
     def build(self, models: Models, settings: Config) -> FastAPI:
         return app.create(models, settings)
@@ -30,9 +44,21 @@ def main(
     models: Profile = None,
     clock: Clock = None,
     seats: Seats = None,
+    insecure: Insecure = None,
+    tls_cert: TlsCert = None,
+    tls_key: TlsKey = None,
 ) -> None:
     """Serve conversations on one port."""
-    flags = {"host": host, "port": port, "profile": models, "clock": clock, "seats": seats}
+    flags = {
+        "host": host,
+        "port": port,
+        "profile": models,
+        "clock": clock,
+        "seats": seats,
+        "insecure": insecure,
+        "tls_cert": tls_cert,
+        "tls_key": tls_key,
+    }
     launch(Bare(), config_file, flags)
 
 

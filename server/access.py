@@ -16,11 +16,16 @@ from typing import Any
 from fastapi import Request
 from fastapi.security import HTTPBearer
 from starlette.datastructures import Headers
+from starlette.requests import HTTPConnection
 
 from server.http_refusals import Refusal
 
 WRONG, WITHIN_SEC = 20, 60.0  # so many wrong tokens an address may show in that time
 ADDRESSES = 4096  # remembered
+FROM_ELSEWHERE = (
+    "This server answers its own pages, those in origins, and programs that send no Origin; on "
+    "loopback, call it localhost or 127.0.0.1."
+)
 
 AS_OPERATOR = HTTPBearer(
     scheme_name="operator", description="The operator_token of the settings.", auto_error=False
@@ -81,7 +86,7 @@ class Access:
     """Tells by the token who asks. Every comparison takes the same time, right or wrong."""
 
     def __init__(self, operator_token: str | None, attempts: Attempts | None = None) -> None:
-        self._operator = _digest(operator_token.encode()) if operator_token else None
+        self._operator = digest(operator_token.encode()) if operator_token else None
         self._attempts = attempts or Attempts()
 
     async def operator(self, request: Request) -> None:
@@ -104,12 +109,12 @@ class Access:
         return token.encode("latin-1")  # the bytes that came
 
     def is_operator(self, token: bytes) -> bool:
-        return self._operator is not None and compare_digest(_digest(token), self._operator)
+        return self._operator is not None and compare_digest(digest(token), self._operator)
 
     def is_talker(self, token: bytes, secret_sha256: str | None) -> bool:
-        return secret_sha256 is not None and compare_digest(_digest(token), secret_sha256.encode())
+        return secret_sha256 is not None and compare_digest(digest(token), secret_sha256.encode())
 
-    def failed(self, request: Request) -> None:
+    def failed(self, request: HTTPConnection) -> None:
         """Only who is wrong is ever held up: nobody can lock others out who share an address."""
         address = _address(request)
         self._attempts.check(address)
@@ -121,16 +126,12 @@ def admitted(admits: Callable[[Headers], bool]) -> Callable[[Request], Coroutine
 
     async def check(request: Request) -> None:
         if not admits(request.headers):
-            message = (
-                "This server answers its own pages, those in origins, and programs that send no "
-                "Origin; on loopback, call it localhost or 127.0.0.1."
-            )
-            raise Refusal(403, message, "origin_not_allowed")
+            raise Refusal(403, FROM_ELSEWHERE, "origin_not_allowed")
 
     return check
 
 
-def _digest(token: bytes) -> bytes:
+def digest(token: bytes) -> bytes:
     return sha256(token).hexdigest().encode()
 
 
@@ -139,5 +140,5 @@ def _unknown(message: str) -> Refusal:
     return Refusal(401, message, "invalid_token", kind="authentication_error", headers=headers)
 
 
-def _address(request: Request) -> str:
+def _address(request: HTTPConnection) -> str:
     return request.client.host if request.client else ""

@@ -5,7 +5,7 @@ import logging
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from fastapi import FastAPI, Request, Response, WebSocket
@@ -20,6 +20,7 @@ from models.provenance import describe
 from server import (
     arena_api,
     audio_api,
+    client_secrets_api,
     exports_api,
     ids,
     metrics_api,
@@ -27,24 +28,27 @@ from server import (
     sessions_api,
     system_api,
 )
-from server.access import Access
+from server.access import FROM_ELSEWHERE, Access
 from server.arena import opening
+from server.client_secrets import ClientSecrets
 from server.clock import SampleClock, WallClock
 from server.commands import handle
 from server.config import Config, choices
 from server.errors import server_error
+from server.guests import Guests, turn_away
 from server.http_refusals import Refusal
 from server.link import LinkLost, WebSocketLink
 from server.metrics import Sources, exposed
 from server.neighbours import LOOPBACK
 from server.openapi import DescribedApp
-from server.page import page
+from server.page import page, policy
 from server.private_log import where
 from server.recording.desk import Desk, used
 from server.recording.recorder import Why
+from server.safe_headers import SafeHeaders
 from server.server_events import event
 from server.session import Session
-from server.session_config import UNNAMED, Attune, SessionConfig
+from server.session_config import UNNAMED, Attune, SessionConfig, updated
 from server.sessions.library import Library
 from server.tracing import tracing
 from server.version import SOFTWARE, VERSION
@@ -145,10 +149,16 @@ def create(models: Models, config: Config, *, plain_page: bool = True) -> FastAP
         return Refusal.of(error).answer()
 
     allowed = partial(may_connect, config=config)
-    app.include_router(audio_api.router(models, allowed))
+    app.add_middleware(SafeHeaders)
     token = config.operator_token.get_secret_value() if config.operator_token else None
-    app.include_router(sessions_api.router(house.library, token, allowed, house.desk))
     access = Access(token)
+    key = config.client_secret_key
+    secrets = ClientSecrets(key.get_secret_value() if key else None)
+    guests = Guests(config, access, secrets)
+    speech = audio_api.router(models, allowed)
+    app.include_router(speech, dependencies=guests.required, responses=guests.refusals)
+    app.include_router(client_secrets_api.router(secrets, guests, allowed))
+    app.include_router(sessions_api.router(house.library, token, allowed, house.desk))
     app.include_router(system_api.router(house.watch, access, allowed))
     if config.watching.metrics:
         told = exposed(house.figures)
@@ -161,7 +171,7 @@ def create(models: Models, config: Config, *, plain_page: bool = True) -> FastAP
     if config.arena.enabled:
         arena = opening.opened(config, models, house.library, house, SOFTWARE)
         days = config.recording.keep_days
-        app.include_router(arena_api.router(arena, house.library, access, allowed, days))
+        app.include_router(arena_api.router(arena, house.library, access, allowed, guests, days))
         app.state.arena = arena
 
     @app.get("/health")
@@ -176,15 +186,20 @@ def create(models: Models, config: Config, *, plain_page: bool = True) -> FastAP
 
     if plain_page:
         front_page = page(models.perceiver)
+        safe = {"Content-Security-Policy": policy(front_page)}
 
         @app.get("/", response_class=HTMLResponse)
         async def front() -> HTMLResponse:
-            return HTMLResponse(front_page)
+            return HTMLResponse(front_page, headers=safe)
 
     @app.websocket("/v1/realtime")
     async def realtime(socket: WebSocket) -> None:
-        if not may_connect(socket.headers, config):
-            await socket.close()  # before accepting: answered with 403
+        try:
+            if not may_connect(socket.headers, config):
+                raise Refusal(403, FROM_ELSEWHERE, "origin_not_allowed")
+            wish = guests.admit(socket)
+        except Refusal as refusal:
+            await turn_away(socket, refusal)
             return
         offered = socket.scope.get("subprotocols", [])
         await socket.accept("realtime" if "realtime" in offered else None)
@@ -192,21 +207,25 @@ def create(models: Models, config: Config, *, plain_page: bool = True) -> FastAP
             house.vitals.refused += 1
             await _refuse(socket)
             return
-        await converse(socket, house)
+        await converse(socket, house, wish)
 
     app.state.house = house
     return app
 
 
-async def converse(socket: WebSocket, house: House) -> None:
-    """One conversation, from its first message until the client hangs up."""
+async def converse(socket: WebSocket, house: House, wish: dict[str, Any]) -> None:
+    """One conversation, from its first message until the client hangs up.
+
+    It begins as the client secret wished that opened it, if one did.
+    """
     session_id = ids.new("sess")
     by_samples = house.config.clock == "samples"
     config = SessionConfig(
         id=session_id,
-        model=socket.query_params.get("model") or UNNAMED,
+        model=wish.get("model") or socket.query_params.get("model") or UNNAMED,
         attune=Attune(events=socket.query_params.get("attune") == "1"),
     )
+    config = updated(config, wish, has_spoken=False)
     link = WebSocketLink(socket, None if by_samples else TICK_SEC)
     clock = SampleClock() if by_samples else WallClock()
     paper = house.desk.paper(session_id, socket.headers.get("user-agent"))
@@ -266,11 +285,14 @@ def may_connect(headers: Headers, config: Config) -> bool:
     """Browsers let any page open a socket to us: only our own pages, and those allowed, may.
 
     On loopback the Host must name it, or a page could reach us under a name of its own that
-    resolves to this machine. Programs send no Origin.
+    resolves to this machine; a proxy may pass on the name of an allowed page. Programs send no
+    Origin.
     """
     host, origin = headers.get("host", ""), headers.get("origin")
     try:
-        if config.on_loopback and urlsplit(f"//{host}").hostname not in LOOPBACK:
+        named = {urlsplit(page).netloc for page in config.origins}
+        ours = urlsplit(f"//{host}").hostname in LOOPBACK or host in named
+        if config.on_loopback and not ours:
             return False
         return origin is None or origin in config.origins or urlsplit(origin).netloc == host
     except ValueError:  # no address at all

@@ -33,6 +33,7 @@ from server.arena_shapes import (
     Vote,
 )
 from server.consent import SCOPES, Consent
+from server.guests import Guests
 from server.http_refusals import Refusal, Route
 from server.http_streams import Streamed, whole
 from server.neighbours import elsewhere
@@ -64,6 +65,7 @@ def router(
     library: Library,
     access: Access,
     allowed: Callable[[Headers], bool],
+    guests: Guests,
     keep_days: float | None = None,
 ) -> APIRouter:
     """The routes, for requests whose headers are allowed."""
@@ -117,7 +119,7 @@ def router(
         lifespan=lifespan,
     )
 
-    @routes.get("/leaderboard")
+    @routes.get("/leaderboard", dependencies=guests.required, responses=guests.refusals)
     async def leaderboard() -> Leaderboard:
         """How strong each system is, by the votes on it."""
         ballots = await reception.run(arena.archive.ballots)
@@ -144,7 +146,8 @@ def router(
     @routes.post(
         "/rounds",
         response_class=Response,
-        responses={**told, **failures(400, 413)},
+        dependencies=guests.required,
+        responses={**told, **failures(400, 413), **guests.refusals},
         openapi_extra=SPEECH,
     )
     async def begin_round(request: Request, wish: Annotated[Allowed, Query()]) -> Response:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import sys
 import time
 from base64 import b64decode, b64encode
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.markup import escape
 from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import ConnectionClosed, WebSocketException
+from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketException
 
 from models.audio import decode_pcm16, encode_pcm16, resample
 from models.perception.labels import DIMENSIONS, Dimension
@@ -34,6 +35,7 @@ NOISE = 3.5  # or near the noise: this many times the quietest twentieth
 VOICE_FRAME = WIRE_RATE // 100  # samples by which a voice is looked for
 HEADER = 8  # bytes before the sound of a binary frame: response sequence, sample offset
 PATIENCE_SEC = 20.0  # to wait for a reply
+TOKEN = "ATTUNE_TOKEN"  # in the environment
 LIKELY = 0.5  # what is shown of a percept
 CONSENT = f"What may be recorded: some of {','.join(SCOPES)}, or none."
 NOT_RECORDED = {  # why a server keeps nothing of a call, or no more of it
@@ -188,12 +190,22 @@ class Call:
         return None
 
 
+def token_header() -> dict[str, str]:
+    """What a server that asks for tokens is shown; never on a command line, where others look."""
+    token = os.environ.get(TOKEN)
+    return {"Authorization": f"Bearer {token}"} if token else {}
+
+
 @asynccontextmanager
 async def calling(url: str) -> AsyncGenerator[Call, None]:
     """A call to a server: connected, listening, and hung up at the end."""
     try:
-        socket = await connect(url, max_size=None, compression=None)
+        socket = await connect(
+            url, max_size=None, compression=None, additional_headers=token_header()
+        )
     except (OSError, WebSocketException, ValueError, TimeoutError) as error:
+        if isinstance(error, InvalidStatus) and error.response.status_code == 401:
+            raise CallError(f"{url} asks for a token: set {TOKEN} to one") from None
         raise CallError(f"cannot reach {url}: {error}; is the server running (make run)?") from None
     async with socket:
         call = Call(socket)

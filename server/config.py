@@ -1,6 +1,7 @@
 """How the server is set up: defaults, then a TOML file, then the environment, then flags."""
 
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -22,8 +23,9 @@ ROOT = Path(__file__).parent.parent
 PROFILES = ROOT / "profiles"
 CONFIG_FILE = "attune.toml"
 PREFIX = "ATTUNE_"
-# Where models.weights keeps its files, and what a scorer shows its judge.
-NOT_OURS = ("ATTUNE_CACHE", "ATTUNE_JUDGE_KEY")
+SECRET = re.compile(r"(token|tokens|key)(\.\d+)?$")  # settings nobody should read over a shoulder
+# Where models.weights keeps its files, and what a scorer shows its judge, a caller a server.
+NOT_OURS = ("ATTUNE_CACHE", "ATTUNE_JUDGE_KEY", "ATTUNE_TOKEN")
 
 
 class ConfigError(Exception):
@@ -131,6 +133,9 @@ def _listed(value: Any) -> Any:
     return [part.strip() for part in value.split(",")] if isinstance(value, str) else value
 
 
+Token = Annotated[SecretStr, Field(min_length=16)]
+
+
 class Config(BaseSettings):
     """The frozen tree. In the environment: HOST, PORT, and ATTUNE_ before any other name."""
 
@@ -148,6 +153,19 @@ class Config(BaseSettings):
     arena: Arena = Arena()
     watching: Watching = Watching()
     operator_token: SecretStr | None = Field(None, min_length=16)  # opens all recorded sessions
+    operator_token_file: Path | None = None  # the same in a file, as secrets are mounted
+    # Each lets its holders talk; where there are none, whoever can reach the server may.
+    talker_tokens: Annotated[list[Token], NoDecode, BeforeValidator(_listed)] = []
+    talker_token: Token | None = None  # one more
+    talker_token_file: Path | None = None  # more of them, a line each
+    # Signs client secrets. None: one is made at the start, which no other process knows.
+    client_secret_key: SecretStr | None = Field(None, min_length=32)
+    make_tokens: bool = False  # python -m ui: where tokens are needed and none is set, make some
+    insecure: bool = False  # anybody who can reach the server may talk, wherever it listens
+    tls_cert: Path | None = None  # a certificate with its chain, in PEM
+    tls_key: Path | None = None
+    # Proxies whose word on a client's address and scheme is taken: addresses or networks.
+    forwarded_allow_ips: Annotated[list[str], NoDecode, BeforeValidator(_listed)] = []
     clock: Literal["wall", "samples"] = "wall"
     seats: int = Field(64, ge=1)
     # Web pages that may connect beside our own, as https://example.org.
@@ -163,6 +181,21 @@ class Config(BaseSettings):
     @property
     def on_loopback(self) -> bool:
         return self.host in ("127.0.0.1", "localhost", "::1")
+
+    @property
+    def exposed(self) -> bool:
+        """Whether others than this machine's users can reach us: by the network or a proxy."""
+        return not self.on_loopback or bool(self.forwarded_allow_ips)
+
+    @property
+    def talkers(self) -> list[str]:
+        given = [*self.talker_tokens, *([self.talker_token] if self.talker_token else [])]
+        return [token.get_secret_value() for token in given]
+
+    @property
+    def asks_for_tokens(self) -> bool:
+        """Whether nobody may talk who shows none."""
+        return bool(self.talkers) or (self.exposed and not self.insecure)
 
 
 def read(path: Path | None = None, flags: dict[str, Any] | None = None) -> Config:
@@ -246,4 +279,6 @@ def _one_line(error: ValidationError) -> str:
     name = ".".join(str(part) for part in first["loc"]) or "config"
     if first["type"] == "extra_forbidden":
         return f"unknown setting '{name}'; the settings are: {', '.join(Config.model_fields)}"
-    return f"{name} = {first['input']!r} will not do: {first['msg']}"
+    # A secret with a typing error in it is a secret still.
+    given = "" if SECRET.search(name) else f" = {first['input']!r}"
+    return f"{name}{given} will not do: {first['msg']}"

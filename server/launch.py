@@ -19,7 +19,8 @@ from models.errors import BackendError
 from models.protocols import Models
 from models.warm import warm
 from models.weights import WeightsError
-from server import config, log_lines, tracing
+from server import config, exposure, log_lines, tracing
+from server.private_log import hush
 
 MAX_MESSAGE_BYTES = 24 * 1024 * 1024  # a 15 MiB append in base64, with room
 
@@ -36,10 +37,21 @@ Profile = Annotated[
 ]
 Clock = Annotated[str | None, typer.Option(help="wall, or samples: paced by the audio received.")]
 Seats = Annotated[str | None, typer.Option(metavar="INTEGER", help="Conversations at once.")]
+# None where it is not given, so that the settings decide.
+Insecure = Annotated[
+    bool | None,
+    typer.Option("--insecure", help="Anybody who can reach it may talk, wherever it listens."),
+]
+TlsCert = Annotated[
+    str | None, typer.Option("--tls-cert", help="A certificate with its chain, in PEM.")
+]
+TlsKey = Annotated[str | None, typer.Option("--tls-key", help="Its key, in PEM.")]
 
 
 class Served(Protocol):
     """What is put behind the port, and what to say once it is open."""
+
+    def prepared(self, settings: config.Config) -> config.Config: ...
 
     def build(self, models: Models, settings: config.Config) -> FastAPI: ...
 
@@ -52,7 +64,9 @@ def launch(served: Served, config_file: Path | None, flags: dict[str, Any]) -> N
         try:
             settings = config.read(config_file, flags)
             log_lines.begin(settings.log_level, settings.log_format)
+            hush()
             tracing.check(settings.watching.traces)
+            settings = exposure.checked(served.prepared(exposure.with_files(settings)))
             door = opened.enter_context(bind(settings.host, settings.port))
             loaded = registry.load(config.choices(settings))
         except (config.ConfigError, BackendError, WeightsError, ValueError) as error:
@@ -103,7 +117,27 @@ class Server(uvicorn.Server):
         await super().startup(sockets)
         for door in sockets or []:
             host, port = door.getsockname()[:2]
-            self._opened(f"http://{f'[{host}]' if ':' in host else host}:{port}")
+            scheme = "https" if self.config.is_ssl else "http"
+            self._opened(f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}")
+
+
+def web(app: FastAPI, settings: config.Config) -> uvicorn.Config:
+    """How the port is served."""
+    return uvicorn.Config(
+        app,
+        ws="websockets-sansio",
+        ws_max_size=MAX_MESSAGE_BYTES,
+        ws_per_message_deflate=False,  # speech does not compress, and it costs a core
+        log_config=None,  # it logs as we do: no error's words, which may be private
+        log_level="warning",
+        ssl_certfile=settings.tls_cert,
+        ssl_keyfile=settings.tls_key,
+        # Anybody can write X-Forwarded-For: only a proxy of ours is believed.
+        proxy_headers=bool(settings.forwarded_allow_ips),
+        forwarded_allow_ips=settings.forwarded_allow_ips,
+        server_header=False,
+        timeout_graceful_shutdown=5,
+    )
 
 
 async def serve(
@@ -115,18 +149,7 @@ async def serve(
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 50, 100)
-    server = Server(
-        uvicorn.Config(
-            app,
-            ws="websockets-sansio",
-            ws_max_size=MAX_MESSAGE_BYTES,
-            ws_per_message_deflate=False,  # speech does not compress, and it costs a core
-            log_config=None,  # it logs as we do: no error's words, which may be private
-            log_level="warning",
-            timeout_graceful_shutdown=5,
-        ),
-        served.opened,
-    )
+    server = Server(web(app, settings), served.opened)
     try:
         await server.serve(sockets=[door])
     except OSError as error:  # another server bound the same port while we loaded, and listens

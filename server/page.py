@@ -1,5 +1,8 @@
 """The plain page at /: what this is, how to connect, and what it hears by whose leave."""
 
+import re
+from base64 import b64encode
+from hashlib import sha256
 from html import escape
 
 from models.perception import coverage, labels
@@ -47,6 +50,19 @@ async with client.realtime.connect(model="attune") as connection:
 </script>
 </html>
 """
+
+
+def policy(html: str) -> str:
+    """What the page may do: run the script that is written in it, and ask us."""
+    hashes = {
+        tag: b64encode(sha256(text.encode()).digest()).decode()
+        for tag, text in re.findall(r"<(style|script)>(.*?)</\1>", html, re.DOTALL)
+    }
+    return (
+        f"default-src 'none'; script-src 'sha256-{hashes['script']}'; "
+        f"style-src 'sha256-{hashes['style']}'; connect-src 'self'; img-src 'self'; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
+    )
 
 
 def page(perceiver: Perceiver) -> str:

@@ -1,7 +1,17 @@
 """Saying in a log line what failed and where, but nothing that anybody said."""
 
+import logging
 from pathlib import Path
 from traceback import extract_tb
+
+# Libraries that write addresses with their passwords, or headers, when asked for much.
+TALKATIVE = ("httpx2", "httpcore2", "websockets", "python_multipart", "s3fs", "botocore", "urllib3")
+
+
+def hush() -> None:
+    """Have only warnings of theirs, whatever level is ours."""
+    for name in TALKATIVE:
+        logging.getLogger(name).setLevel(logging.WARNING)
 
 
 def where(error: BaseException) -> str:

@@ -34,10 +34,15 @@ async def serving(
 
 
 @asynccontextmanager
-async def running(application: FastAPI) -> AsyncGenerator[int, None]:
-    """The port on which an application is served."""
+async def running(
+    application: FastAPI, how: uvicorn.Config | None = None
+) -> AsyncGenerator[int, None]:
+    """The port on which an application is served; in the way it would be, if that is given."""
+    if how is not None:
+        how.host, how.port = "127.0.0.1", 0
     server = uvicorn.Server(
-        uvicorn.Config(
+        how
+        or uvicorn.Config(
             application,
             host="127.0.0.1",
             port=0,

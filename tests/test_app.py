@@ -133,7 +133,7 @@ async def test_pages_may_be_allowed_by_name() -> None:
 
 
 async def test_open_to_the_network_any_name_is_ours_but_no_foreign_page() -> None:
-    async with serving(HOST="0.0.0.0", clock="wall") as (url, _):
+    async with serving(HOST="0.0.0.0", insecure=True, clock="wall") as (url, _):
         port = urlsplit(url).port
         assert await admitted(url, f"http://box.example:{port}", "box.example")
         assert await admitted(url, None, "box.example")

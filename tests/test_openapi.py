@@ -60,6 +60,7 @@ REACHED = {
     "GET /ready": {200},
     "GET /metrics": {200},
     "GET /v1/models": {200},
+    "POST /v1/realtime/client_secrets": {200, 400},
     "POST /v1/audio/speech": {200, 400},
     "POST /v1/audio/transcriptions": {200, 400},
     "GET /api/sessions": {200, 400, 401},

@@ -6,11 +6,13 @@ from starlette.datastructures import MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from server.safe_headers import careful
+
 # Gradio's own scripts stand in the page; nothing comes from elsewhere, and nobody frames us.
 POLICY = (
     "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:; "
     "style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; media-src 'self' blob:; "
-    "font-src 'self' data:; worker-src 'self' blob:; connect-src 'self' ws: wss: blob:; "
+    "font-src 'self' data:; worker-src 'self' blob:; connect-src 'self' blob:; "
     "object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors 'self'"
 )
 OURS = re.compile(r"/(v1|api|page|static|health|ready|metrics|openapi\.json)(/|$)")
@@ -30,9 +32,10 @@ class Doorkeeper:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
         elif self._may_pass(scope["method"], scope["path"]):
-            await self._app(scope, receive, _careful(send))
+            await self._app(scope, receive, _with_policy(send))
         else:
-            await PlainTextResponse("There is nothing here.\n", 404)(scope, receive, send)
+            nothing = PlainTextResponse("There is nothing here.\n", 404)
+            await nothing(scope, receive, careful(scope, send))
 
     def _may_pass(self, method: str, path: str) -> bool:
         if OURS.match(path):
@@ -43,13 +46,12 @@ class Doorkeeper:
         )
 
 
-def _careful(send: Send) -> Send:
+def _with_policy(send: Send) -> Send:
     """Tell browsers what a page may do, unless it says so itself."""
 
     async def told(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
-            headers.setdefault("X-Content-Type-Options", "nosniff")
             if headers.get("content-type", "").startswith("text/html"):
                 headers.setdefault("Content-Security-Policy", POLICY)
         await send(message)

@@ -80,6 +80,7 @@ class PageSettings:
             "understands": self.understands,
             "consent": {"paragraphs": self.consent} if self.consent else None,
             "arena": self.config.arena.enabled,
+            "asks_for_tokens": self.config.asks_for_tokens,
             "version": VERSION,
             "profile": self.config.profile,
             "strings": strings,

@@ -14,7 +14,7 @@ from websockets.exceptions import ConnectionClosed, InvalidURI, WebSocketExcepti
 
 from models.audio import encode_pcm16
 from models.types import WIRE_RATE, Samples
-from server.client import HEADER, PIECE, PIECE_SEC, Call, CallError
+from server.client import HEADER, PIECE, PIECE_SEC, Call, CallError, token_header
 from server.scoring.bench.fetching import public
 from server.scoring.bench.loudspeaker import Loudspeaker
 from server.scoring.sources import PLAYER
@@ -94,7 +94,12 @@ async def line(url: str, name: str, *, realtime: bool) -> AsyncGenerator[Line, N
     """The server notes by the benchmark's name that no person speaks here."""
     try:
         socket = await connect(
-            url, max_size=None, compression=None, user_agent_header=PLAYER + name, proxy=None
+            url,
+            max_size=None,
+            compression=None,
+            user_agent_header=PLAYER + name,
+            additional_headers=token_header(),
+            proxy=None,
         )
     except InvalidURI:  # which tells the whole of it, with login and query
         raise CallError(f"'{public(url)}' is no address of a server") from None

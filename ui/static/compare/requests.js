@@ -1,6 +1,6 @@
 /** What the page asks of the arena; docs/arena.md tells the answers. */
 
-import { ApiError, api } from "../core/api.js";
+import { ApiError, api, guest } from "../core/api.js";
 import { has, t } from "../core/page.js";
 import { jsonLines, piecesOf } from "./lines.js";
 
@@ -22,7 +22,8 @@ export async function begin(speech, { scopes, prepared }, onStep, signal) {
   const wish = new URLSearchParams(scopes.map((scope) => ["consent", scope]));
   if (prepared) wish.set("prepared", "true");
   const headers = { "Content-Type": speech.type };
-  const response = await api(`/api/arena/rounds?${wish}`, { method: "POST", body: speech, headers, signal, raw: true });
+  const options = { method: "POST", body: speech, headers, signal, token: guest.token, raw: true };
+  const response = await api(`/api/arena/rounds?${wish}`, options);
   for await (const step of jsonLines(piecesOf(response))) {
     if (step.type === "error") throw new ApiError(response.status, step.error.code, step.error.message);
     if (step.type === "progress") onStep(step);
@@ -57,7 +58,7 @@ export function forget(round) {
 }
 
 export function leaderboard(signal) {
-  return api("/api/arena/leaderboard", { signal });
+  return api("/api/arena/leaderboard", { signal, token: guest.token });
 }
 
 function path(round) {

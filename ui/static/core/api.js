@@ -4,6 +4,7 @@ import { h, replace } from "./dom.js";
 import { t } from "./page.js";
 
 const KEPT = "attune.operator";
+const CODE = "attune.access";
 
 export class ApiError extends Error {
   constructor(status, code, message) {
@@ -52,23 +53,43 @@ async function problem(response) {
 /** The operator's key, until the browser's tab is closed. */
 export const operator = {
   get token() {
-    try {
-      return sessionStorage.getItem(KEPT);
-    } catch {
-      return null;
-    }
+    return stored(KEPT);
   },
   set token(token) {
-    if (token) sessionStorage.setItem(KEPT, token);
-    else sessionStorage.removeItem(KEPT);
+    store(KEPT, token);
   },
 };
 
-/** A key that came in the address is kept, and taken out of it. */
+function stored(name) {
+  try {
+    return sessionStorage.getItem(name);
+  } catch {
+    return null;
+  }
+}
+
+function store(name, value) {
+  if (value) sessionStorage.setItem(name, value);
+  else sessionStorage.removeItem(name);
+}
+
+/** The code of whoever came to talk, until the tab is closed; an operator needs no other. */
+export const guest = {
+  get token() {
+    return operator.token ?? stored(CODE);
+  },
+  set token(token) {
+    store(CODE, token);
+  },
+};
+
+/** A key or a code that came in the address is kept, and taken out of it. */
 export function takeKey() {
-  const key = new URLSearchParams(location.hash.slice(1)).get("operator");
-  if (!key) return;
-  operator.token = key;
+  const given = new URLSearchParams(location.hash.slice(1));
+  const [key, code] = [given.get("operator"), given.get("access")];
+  if (!key && !code) return;
+  if (key) operator.token = key;
+  if (code) guest.token = code;
   history.replaceState(history.state, "", location.pathname + location.search);
 }
 

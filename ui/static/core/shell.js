@@ -2,6 +2,7 @@
 
 import { operator, takeKey } from "./api.js";
 import { h, replace } from "./dom.js";
+import { asGuest } from "./entry.js";
 import { language, settings, speak, t } from "./page.js";
 
 const PAGES = [
@@ -26,7 +27,8 @@ export async function open(element, name) {
   document.title = name === "talk" ? settings.name : `${t(`shell.pages.${name}`)} · ${settings.name}`;
   try {
     const page = await import(`../${name}/index.js`);
-    await page.mount(main);
+    if (OPERATORS.includes(name)) await page.mount(main);
+    else await asGuest(main, () => page.mount(main));
   } catch {
     replace(main, h("p", { class: "card", role: "alert" }, t("shell.broken")));
   }

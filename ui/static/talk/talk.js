@@ -3,6 +3,7 @@
 import { closingPanel } from "../closing/closing.js";
 import { askConsent } from "../consent/consent.js";
 import { h, replace } from "../core/dom.js";
+import { protocols } from "../core/entry.js";
 import { settings } from "../core/page.js";
 import { Sound } from "../voice/sound.js";
 import { Conversation } from "../wire/conversation.js";
@@ -65,7 +66,7 @@ export class Talk {
     const view = this.#view;
     view.problem(null);
     this.#idle?.start(); // what somebody typed and left must not stay
-    this.#conversation = new Conversation({ url: socketUrl(), sound: (this.#sound = new Sound()) });
+    this.#conversation = new Conversation({ url: socketUrl(), sound: (this.#sound = new Sound()), protocols });
     const answer = asked ?? (await askConsent({ settings, remembered: { perception: this.#chosen.perception } }));
     if (!answer || !this.#conversation) {
       await this.#shut();

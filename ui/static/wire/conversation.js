@@ -28,6 +28,7 @@ export class Conversation extends EventTarget {
   #url;
   #sound;
   #patience;
+  #protocols;
   #line = null;
   #uplink = new Uplink(() => this.#happened({ type: "local.notice", kind: "gap" }));
   #downlink;
@@ -37,10 +38,13 @@ export class Conversation extends EventTarget {
   #stopping = null; // until the server is told that a reply was stopped
   #thoughtful = 0;
 
-  /** @param {{url?: string, sound: object, patience?: number}} options `patience` ms to reconnect */
-  constructor({ url = "/v1/realtime", sound, patience = GIVE_UP_MS }) {
+  /**
+   * @param {{url?: string, sound: object, patience?: number, protocols?: () => Promise<string[]>}} options
+   *   `patience` ms to reconnect; `protocols`, asked for anew for every socket
+   */
+  constructor({ url = "/v1/realtime", sound, patience = GIVE_UP_MS, protocols = async () => [] }) {
     super();
-    [this.#url, this.#sound, this.#patience] = [url, sound, patience];
+    [this.#url, this.#sound, this.#patience, this.#protocols] = [url, sound, patience, protocols];
     const happened = (event) => this.#happened(event);
     this.#downlink = new Downlink(sound, (...told) => this.#report(...told), happened);
     this.#button = new PushToTalk(this.#uplink, (event) => this.#line?.send(event), happened);
@@ -61,7 +65,7 @@ export class Conversation extends EventTarget {
     if (greeting && !this.state.turns.length) {
       this.#happened({ type: "local.greeting", id: opening.newItemId(), text: greeting });
     }
-    const options = { patience: this.#patience, signal: over.signal };
+    const options = { patience: this.#patience, signal: over.signal, protocols: this.#protocols };
     this.#line = new Line(this.#url, this.#calls(), options);
     return this.#line.connect();
   }

@@ -24,6 +24,7 @@ export class Line {
   #link = null;
   #patience;
   #signal;
+  #protocols;
   #begunAt = 0;
   #tried = 0; // since a session last settled
   #until = null; // when to stop trying to come back; null: we are settled
@@ -31,10 +32,12 @@ export class Line {
   /**
    * @param {string} url
    * @param {Calls} calls
-   * @param {{patience: number, signal: AbortSignal}} options `patience` ms to try again for; when
-   *   the signal fires, nothing more is tried
+   * @param {{patience: number, signal: AbortSignal, protocols: () => Promise<string[]>}} options
+   *   `patience` ms to try again for; when the signal fires, nothing more is tried; `protocols`
+   *   of a socket: one may hold a key that is soon too old for the next
    */
-  constructor(url, calls, { patience, signal }) {
+  constructor(url, calls, { patience, signal, protocols }) {
+    this.#protocols = protocols;
     this.#url = url;
     this.#patience = patience;
     this.#calls = calls;
@@ -76,10 +79,17 @@ export class Line {
   }
 
   /** @returns {Promise<'open'|'full'|'failed'>} */
-  #attempt() {
+  async #attempt() {
+    let protocols;
+    try {
+      protocols = await this.#protocols();
+    } catch {
+      return "failed"; // no key was to be had
+    }
+    if (this.#signal.aborted) return "failed";
     return new Promise((resolve) => {
       let full = false;
-      const link = new Link(this.#url, {
+      const link = new Link(this.#url, protocols, {
         onevent: (event) => {
           if (event.error?.code === "session_limit_reached") full = true;
           if (event.type === "session.created" && !this.#taken(link)) return;

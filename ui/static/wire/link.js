@@ -21,14 +21,15 @@ export class Link {
 
   /**
    * @param {string} url
+   * @param {string[]} protocols
    * @param {Ears} ears
    */
-  constructor(url, ears) {
+  constructor(url, protocols, ears) {
     this.#ears = ears;
     const address = new URL(url, location.href);
     address.protocol = address.protocol.replace("http", "ws");
     address.searchParams.set("attune", "1");
-    this.#socket = new WebSocket(address);
+    this.#socket = new WebSocket(address, protocols);
     this.#socket.binaryType = "arraybuffer";
     this.#socket.onmessage = ({ data }) => this.#take(data);
     this.#socket.onclose = ({ code }) => this.#end(code);
