@@ -15,6 +15,7 @@ from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.websockets import WebSocketState
 
+from models.guarded import breakers, guarded, hears
 from models.protocols import Models
 from models.provenance import describe
 from server import (
@@ -31,13 +32,17 @@ from server.arena import opening
 from server.clock import SampleClock, WallClock
 from server.commands import handle
 from server.config import Config, choices
+from server.disk import Disk
 from server.errors import server_error
+from server.health import Health
 from server.http_refusals import Refusal
 from server.link import LinkLost, WebSocketLink
 from server.neighbours import LOOPBACK
 from server.openapi import DescribedApp
 from server.page import page
 from server.private_log import where
+from server.probing import Prober
+from server.readiness import Judgement, Nobody, Readiness, Supervised
 from server.recording.desk import Desk, used
 from server.recording.recorder import Why
 from server.server_events import event
@@ -53,23 +58,18 @@ TICK_SEC = 0.1  # how soon a silent socket is noticed; the clock then moves in s
 TRY_AGAIN_LATER, INTERNAL_ERROR = 1013, 1011
 
 
-class Health(BaseModel):
+class Alive(BaseModel):
     status: Literal["ok"] = "ok"
     version: str
     sessions: int
-
-
-class Readiness(BaseModel):
-    ready: bool
-    profile: str
-    seats_free: int
 
 
 class House:
     """Who is talking with us now."""
 
     def __init__(self, models: Models, config: Config) -> None:
-        self.models = models
+        self.breakers = breakers()
+        self.models = guarded(models, self.breakers)
         self.config = config
         self.vitals = Vitals()
         self.library = Library.open(config.recording.runs, config.recording.spool)
@@ -83,11 +83,42 @@ class House:
             self.used,
         )
         self.ready = True
+        self.health = Health(self.chosen)
+        self.disk = Disk(self.library.local)
+        self.supervised: Supervised = Nobody()
+        self.judgement = Judgement(
+            self.breakers,
+            self.health,
+            self.disk if config.recording.enabled else None,
+            hears=hears(models.responder),
+        )
+        self._perceiver = models.perceiver
         self.sessions: set[str] = set()
 
     @property
     def full(self) -> bool:
         return len(self.sessions) >= self.config.seats
+
+    async def readiness(self) -> Readiness:
+        unable = await self.judgement.unable()
+        return Readiness(
+            ready=self.ready and not any(each.needed for each in unable),
+            profile=self.config.profile,
+            seats_free=self.config.seats - len(self.sessions),
+            unable=unable,
+            recording=await self.judgement.recording(),
+            backends=self.supervised.backends,
+        )
+
+    @asynccontextmanager
+    async def kept_well(self) -> AsyncGenerator[None, None]:
+        """Meanwhile, what is out of order is tried again and again."""
+        trying = asyncio.create_task(Prober(self.models, self.breakers).run())
+        try:
+            yield
+        finally:
+            trying.cancel()
+            await asyncio.gather(trying, return_exceptions=True)
 
     @property
     def watch(self) -> system_api.Watch:
@@ -99,10 +130,12 @@ class House:
             version=VERSION,
             profile=self.config.profile,
             models=self.used,
-            chosen=self.chosen,
-            perceiver=self.models.perceiver,
+            perceiver=self._perceiver,
             records=self.config.recording.enabled,
-            disk=self.library.local,
+            disk=self.disk,
+            health=self.health,
+            breakers=self.breakers,
+            backends=lambda: self.supervised.backends,
         )
 
 
@@ -112,7 +145,7 @@ def create(models: Models, config: Config, *, plain_page: bool = True) -> FastAP
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncGenerator[None, None]:
-        async with house.desk.at_work():
+        async with house.kept_well(), house.desk.at_work():
             yield
             house.ready = False
         house.library.close()
@@ -128,7 +161,7 @@ def create(models: Models, config: Config, *, plain_page: bool = True) -> FastAP
         return Refusal.of(error).answer()
 
     allowed = partial(may_connect, config=config)
-    app.include_router(audio_api.router(models, allowed))
+    app.include_router(audio_api.router(house.models, allowed))
     token = config.operator_token.get_secret_value() if config.operator_token else None
     app.include_router(sessions_api.router(house.library, token, allowed, house.desk))
     access = Access(token)
@@ -139,20 +172,20 @@ def create(models: Models, config: Config, *, plain_page: bool = True) -> FastAP
     spool = config.recording.spool
     app.include_router(exports_api.router(house.library, runs, spool, access, allowed))
     if config.arena.enabled:
-        arena = opening.opened(config, models, house.library, house, SOFTWARE)
+        arena = opening.opened(config, house.models, house.library, house, SOFTWARE)
         days = config.recording.keep_days
         app.include_router(arena_api.router(arena, house.library, access, allowed, days))
         app.state.arena = arena
 
     @app.get("/health")
-    async def health() -> Health:
-        return Health(version=VERSION, sessions=len(house.sessions))
+    async def health() -> Alive:
+        return Alive(version=VERSION, sessions=len(house.sessions))
 
     @app.get("/ready", responses={503: {"model": Readiness, "description": "Not ready"}})
     async def ready(response: Response) -> Readiness:
-        response.status_code = 200 if house.ready else 503
-        free = config.seats - len(house.sessions)
-        return Readiness(ready=house.ready, profile=config.profile, seats_free=free)
+        readiness = await house.readiness()
+        response.status_code = 200 if readiness.ready else 503
+        return readiness
 
     if plain_page:
         front_page = page(models.perceiver)
