@@ -7,3 +7,15 @@ class BackendError(Exception):
     def __init__(self, role: str, sentence: str) -> None:
         super().__init__(sentence)
         self.role = role
+
+
+class UnfitInput(BackendError):
+    """The backend works, but not with what it was given; what others give it may be fine."""
+
+
+class Hung(BackendError):
+    """Nothing came of the backend for as long as we may wait."""
+
+
+class OutOfOrder(BackendError):
+    """The backend failed before, and was not even asked this time."""

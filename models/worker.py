@@ -1,13 +1,23 @@
 """The one bridge between blocking model code and the event loop."""
 
 import asyncio
+import logging
+import threading
+import weakref
 from collections.abc import AsyncGenerator, Callable, Generator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
 from enum import Enum
 from functools import partial
-from typing import TypeVar
+from queue import SimpleQueue
+from typing import Any, TypeVar
 
 T = TypeVar("T")
+
+log = logging.getLogger(__name__)
+
+CLOSE_SEC = 10.0  # for a call under way to end; one that hangs is left behind
+
+Calls = SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None]
 
 
 class _End(Enum):
@@ -15,14 +25,21 @@ class _End(Enum):
 
 
 class Worker:
-    """A model's own thread: calls queue up, so the model is never entered twice."""
+    """A model's own thread: calls queue up, so the model is never entered twice.
+
+    A thread that hangs in a model cannot be ended. It is a daemon, so the process can.
+    """
 
     def __init__(self, name: str) -> None:
-        self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix=name)
+        self._name = name
+        self._calls: Calls = SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._lock = threading.Lock()
+        self._close = weakref.finalize(self, self._calls.put, None)
 
     async def run(self, call: Callable[[], T]) -> T:
         """The call's result; cancelled while it still queues, the call is never made."""
-        return await asyncio.get_running_loop().run_in_executor(self._pool, call)
+        return await asyncio.wrap_future(self._submit(call))
 
     async def stream(self, source: Generator[T, None, None]) -> AsyncGenerator[T, None]:
         """Iterate a blocking generator in the thread, closing it however we leave."""
@@ -33,10 +50,46 @@ class Worker:
         finally:
             try:
                 # Queued behind a step still running, so never "generator already executing".
-                self._pool.submit(source.close)
+                self._submit(source.close)
             except RuntimeError:  # the worker was closed before us: no thread is in the generator
                 source.close()
 
     def close(self) -> None:
         """Wait for what is queued, then end the thread."""
-        self._pool.shutdown()
+        with self._lock:
+            self._close()
+            thread = self._thread
+        if thread:
+            thread.join(CLOSE_SEC)
+            if thread.is_alive():
+                log.error("the thread of %s hangs, and is left behind", self._name)
+
+    def _submit(self, call: Callable[[], T]) -> Future[T]:
+        with self._lock:
+            if not self._close.alive:
+                raise RuntimeError("the worker is closed")
+            if self._thread is None:
+                self._thread = threading.Thread(
+                    target=_work, args=[self._calls], name=self._name, daemon=True
+                )
+                self._thread.start()
+            result: Future[T] = Future()
+            self._calls.put((result, call))
+        return result
+
+
+def _work(calls: Calls) -> None:
+    while (entry := calls.get()) is not None:
+        result, call = entry
+        if result.set_running_or_notify_cancel():
+            _made(result, call)
+        del entry, result, call  # what they hold is not to wait for the next one
+
+
+def _made(result: Future[Any], call: Callable[[], Any]) -> None:
+    try:
+        made = call()
+    except BaseException as error:
+        result.set_exception(error)
+    else:
+        result.set_result(made)

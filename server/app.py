@@ -15,6 +15,7 @@ from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.websockets import WebSocketState
 
+from models.guarded import breakers, guarded, hears
 from models.protocols import Models
 from models.provenance import describe
 from server import (
@@ -34,8 +35,10 @@ from server.client_secrets import ClientSecrets
 from server.clock import SampleClock, WallClock
 from server.commands import handle
 from server.config import Config, choices
+from server.disk import Disk
 from server.errors import server_error
 from server.guests import Guests, turn_away
+from server.health import Health
 from server.http_refusals import Refusal
 from server.link import LinkLost, WebSocketLink
 from server.metrics import Sources, exposed
@@ -43,6 +46,8 @@ from server.neighbours import LOOPBACK
 from server.openapi import DescribedApp
 from server.page import page, policy
 from server.private_log import where
+from server.probing import Prober
+from server.readiness import Judgement, Nobody, Readiness, Supervised
 from server.recording.desk import Desk, used
 from server.recording.recorder import Why
 from server.safe_headers import SafeHeaders
@@ -60,23 +65,18 @@ TICK_SEC = 0.1  # how soon a silent socket is noticed; the clock then moves in s
 TRY_AGAIN_LATER, INTERNAL_ERROR = 1013, 1011
 
 
-class Health(BaseModel):
+class Alive(BaseModel):
     status: Literal["ok"] = "ok"
     version: str
     sessions: int
-
-
-class Readiness(BaseModel):
-    ready: bool
-    profile: str
-    seats_free: int
 
 
 class House:
     """Who is talking with us now."""
 
     def __init__(self, models: Models, config: Config) -> None:
-        self.models = models
+        self.breakers = breakers()
+        self.models = guarded(models, self.breakers)
         self.config = config
         self.vitals = Vitals()
         self.library = Library.open(config.recording.runs, config.recording.spool)
@@ -89,12 +89,44 @@ class House:
             config.profile,
             self.used,
         )
-        self.ready = True
+        self.ready = self._was_ready = True
+        self.health = Health(self.chosen)
+        self.disk = Disk(self.library.local)
+        self.supervised: Supervised = Nobody()
+        self.judgement = Judgement(
+            self.breakers,
+            self.health,
+            self.disk if config.recording.enabled else None,
+            hears=hears(models.responder),
+        )
+        self._perceiver = models.perceiver
         self.sessions: set[str] = set()
 
     @property
     def full(self) -> bool:
         return len(self.sessions) >= self.config.seats
+
+    async def readiness(self) -> Readiness:
+        unable = await self.judgement.unable()
+        self._was_ready = self.ready and not any(each.needed for each in unable)
+        return Readiness(
+            ready=self._was_ready,
+            profile=self.config.profile,
+            seats_free=self.config.seats - len(self.sessions),
+            unable=unable,
+            recording=await self.judgement.recording(),
+            backends=self.supervised.backends,
+        )
+
+    @asynccontextmanager
+    async def kept_well(self) -> AsyncGenerator[None, None]:
+        """Meanwhile, what is out of order is tried again and again."""
+        trying = asyncio.create_task(Prober(self.models, self.breakers).run())
+        try:
+            yield
+        finally:
+            trying.cancel()
+            await asyncio.gather(trying, return_exceptions=True)
 
     @property
     def watch(self) -> system_api.Watch:
@@ -106,10 +138,12 @@ class House:
             version=VERSION,
             profile=self.config.profile,
             models=self.used,
-            chosen=self.chosen,
-            perceiver=self.models.perceiver,
+            perceiver=self._perceiver,
             records=self.config.recording.enabled,
-            disk=self.library.local,
+            disk=self.disk,
+            health=self.health,
+            breakers=self.breakers,
+            backends=lambda: self.supervised.backends,
         )
 
     @property
@@ -122,8 +156,9 @@ class House:
                 "seats": ("Conversations there is room for.", lambda: self.config.seats),
                 "sessions": ("Conversations going on.", lambda: len(self.sessions)),
                 "recordings": ("Conversations being recorded.", lambda: self.vitals.recording),
-                "ready": ("Whether new conversations are taken.", lambda: self.ready),
+                "ready": ("Whether a conversation could be held now.", lambda: self._was_ready),
             },
+            able=lambda: {role: each.state == "closed" for role, each in self.breakers.items()},
         )
 
 
@@ -133,7 +168,11 @@ def create(models: Models, config: Config, *, plain_page: bool = True) -> FastAP
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncGenerator[None, None]:
-        async with house.desk.at_work(), tracing(config.watching.traces, house.vitals):
+        async with (
+            house.kept_well(),
+            house.desk.at_work(),
+            tracing(config.watching.traces, house.vitals),
+        ):
             yield
             house.ready = False
         house.library.close()
@@ -155,13 +194,18 @@ def create(models: Models, config: Config, *, plain_page: bool = True) -> FastAP
     key = config.client_secret_key
     secrets = ClientSecrets(key.get_secret_value() if key else None)
     guests = Guests(config, access, secrets)
-    speech = audio_api.router(models, allowed)
+    speech = audio_api.router(house.models, allowed)
     app.include_router(speech, dependencies=guests.required, responses=guests.refusals)
     app.include_router(client_secrets_api.router(secrets, guests, allowed))
     app.include_router(sessions_api.router(house.library, token, allowed, house.desk))
     app.include_router(system_api.router(house.watch, access, allowed))
     if config.watching.metrics:
-        told = exposed(house.figures)
+
+        async def told() -> bytes:
+            await house.readiness()
+            return figures()
+
+        figures = exposed(house.figures)
         app.include_router(metrics_api.router(told, access, allowed, open_=config.metrics_open))
     runs = config.recording.runs
     options = config.scoring.options
@@ -169,20 +213,20 @@ def create(models: Models, config: Config, *, plain_page: bool = True) -> FastAP
     spool = config.recording.spool
     app.include_router(exports_api.router(house.library, runs, spool, access, allowed))
     if config.arena.enabled:
-        arena = opening.opened(config, models, house.library, house, SOFTWARE)
+        arena = opening.opened(config, house.models, house.library, house, SOFTWARE)
         days = config.recording.keep_days
         app.include_router(arena_api.router(arena, house.library, access, allowed, guests, days))
         app.state.arena = arena
 
     @app.get("/health")
-    async def health() -> Health:
-        return Health(version=VERSION, sessions=len(house.sessions))
+    async def health() -> Alive:
+        return Alive(version=VERSION, sessions=len(house.sessions))
 
     @app.get("/ready", responses={503: {"model": Readiness, "description": "Not ready"}})
     async def ready(response: Response) -> Readiness:
-        response.status_code = 200 if house.ready else 503
-        free = config.seats - len(house.sessions)
-        return Readiness(ready=house.ready, profile=config.profile, seats_free=free)
+        readiness = await house.readiness()
+        response.status_code = 200 if readiness.ready else 503
+        return readiness
 
     if plain_page:
         front_page = page(models.perceiver)

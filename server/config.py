@@ -72,6 +72,9 @@ class Scoring(BaseModel):
         return [*given, "--workers", str(self.workers)]
 
 
+Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,31}$")]
+
+
 class System(BaseModel):
     """One of those compared in the arena: how it differs from the server's own."""
 
@@ -90,7 +93,25 @@ class Arena(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
     enabled: bool = True
     # By names of small letters, digits, _ and -; none: those that are shipped.
-    systems: dict[Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,31}$")], System] = {}
+    systems: dict[Name, System] = {}
+
+
+class BackendProcess(BaseModel):
+    """A server of models that is started with ours, and again when it dies or hangs."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    command: list[Annotated[str, Field(min_length=1)]] = Field(min_length=1)  # from the checkout
+    ready: str = Field(pattern=r"^https?://")  # answers, with anything but a 5xx, while it is well
+    env: dict[str, str] = {}  # beside our own environment
+    start_sec: float = Field(600, gt=0)  # until it must have answered for the first time
+    check_sec: float = Field(5, gt=0)  # between two looks
+    patience_sec: float = Field(5, gt=0)  # for the answer to one
+    misses: int = Field(3, ge=1)  # in a row, after which it hangs
+    log: Path | None = None  # None: .cache/backends/NAME.log
+    log_mb: float = Field(20, gt=0)  # of its newest output are kept
+
+    def log_file(self, name: str) -> Path:
+        return self.log or ROOT / ".cache" / "backends" / f"{name}.log"
 
 
 class Watching(BaseModel):
@@ -152,6 +173,8 @@ class Config(BaseSettings):
     ui: Ui = Ui()
     arena: Arena = Arena()
     watching: Watching = Watching()
+    # Processes to look after, by names of small letters, digits, _ and -.
+    backends: dict[Name, BackendProcess] = {}
     operator_token: SecretStr | None = Field(None, min_length=16)  # opens all recorded sessions
     operator_token_file: Path | None = None  # the same in a file, as secrets are mounted
     # Each lets its holders talk; where there are none, whoever can reach the server may.

@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 
 from models.errors import BackendError
+from models.guarded import hears
 from models.types import EAR_RATE, WIRE_RATE, AudioChunk, Samples, Turn
 from server import ids
 from server.clock import Task
@@ -52,6 +53,7 @@ class Utterance:
     trace: Trace = field(default_factory=Trace)
     doubt: Doubt | None = None  # it sounds over our reply, and may be no interruption
     final: Text | None = None  # the words up to the present pause
+    unheard: str | None = None  # why nobody will know them, where the model failed
     sound: AudioChunk | None = None  # and what they were heard in
     finished: float | None = None  # the judge's word on the present pause
     listening: Task | None = None
@@ -192,6 +194,7 @@ class Floor:
         found: Text | None = None
         if final:
             found = utterance.final = self._transcripts.expect(utterance.item_id)
+            utterance.unheard = None
             utterance.sound = AudioChunk(audio, EAR_RATE)
             utterance.impression.conclude(audio, utterance.listened, found, utterance.trace)
 
@@ -201,6 +204,8 @@ class Floor:
             except BackendError as error:
                 self._transcripts.note_failure(utterance.item_id, error, final=found is not None)
                 text = ""
+                if found is not None:
+                    utterance.unheard = str(error)
             utterance.listening = None
             if found is not None and not found.done():
                 utterance.trace.mark("words")
@@ -340,7 +345,9 @@ class Floor:
         async def dialogue() -> list[Turn] | None:
             await asyncio.wait([final])
             text = "" if final.cancelled() else final.result()
-            if not text:
+            if utterance.unheard is not None and not hears(self._room.models.responder):
+                raise BackendError("transcriber", utterance.unheard)
+            if not text and utterance.unheard is None:
                 return None  # noise: there is nothing to answer
             percept = await self._percepts.in_time(finding) if finding else None
             before = self._room.conversation.turns(without=utterance.item_id, with_audio=True)

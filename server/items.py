@@ -35,6 +35,7 @@ class Item:
     fields: dict[str, Any] = field(default_factory=dict)  # a function call's own
     playout: Playout | None = None  # how it was spoken, when we spoke it
     percept: Percept | None = None  # how it was spoken, when the user did
+    unheard: str | None = None  # why nobody knows its words, where the model failed to find them
 
     cut_at: int | None = None  # nothing after this sample of it was heard
 
@@ -73,7 +74,8 @@ class Item:
         """How the reply model reads this item; None for what it cannot read."""
         heard = with_audio and self.role == "user" and self.audio
         sound = AudioChunk(decode_pcm16(self.audio), WIRE_RATE) if heard else None
-        if self.kind == "message" and self.role and self.text.strip():
+        by_ear_alone = sound is not None and self.unheard is not None
+        if self.kind == "message" and self.role and (self.text.strip() or by_ear_alone):
             return Turn(self.role, self.text.strip(), self.percept, sound)
         if self.kind == "function_call_output":
             return Turn("system", f"Result of a tool: {self.fields['output']}")
@@ -209,6 +211,12 @@ class Conversation:
     def turns(self, without: str | None = None, *, with_audio: bool = False) -> list[Turn]:
         """The dialogue as the reply model reads it; its sound only for whom it is to hear."""
         return turns([item for item in self._items if item.id != without], with_audio=with_audio)
+
+    @property
+    def unheard(self) -> str | None:
+        """Why nobody knows what the user said last, if that is so."""
+        theirs = [item for item in self._items if item.role == "user"]
+        return theirs[-1].unheard if theirs else None
 
     def _index(self, item_id: str, code: str) -> int:
         for index, item in enumerate(self._items):

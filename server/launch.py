@@ -21,6 +21,7 @@ from models.warm import warm
 from models.weights import WeightsError
 from server import config, exposure, log_lines, tracing
 from server.private_log import hush
+from server.supervision import Supervision
 
 MAX_MESSAGE_BYTES = 24 * 1024 * 1024  # a 15 MiB append in base64, with room
 
@@ -68,12 +69,15 @@ def launch(served: Served, config_file: Path | None, flags: dict[str, Any]) -> N
             tracing.check(settings.watching.traces)
             settings = exposure.checked(served.prepared(exposure.with_files(settings)))
             door = opened.enter_context(bind(settings.host, settings.port))
-            loaded = registry.load(config.choices(settings))
+            chosen = config.choices(settings)
+            kept = opened.enter_context(Supervision(settings.backends).at_work())
+            kept.wait_until_up()
+            loaded = registry.load(chosen)
         except (config.ConfigError, BackendError, WeightsError, ValueError) as error:
             raise _refused(error) from None
         opened.callback(loaded.close)
         try:
-            uvloop_run(serve(served, settings, loaded, door))
+            uvloop_run(serve(served, settings, loaded, door, kept))
         except KeyboardInterrupt:
             pass
         except config.ConfigError as error:
@@ -141,10 +145,15 @@ def web(app: FastAPI, settings: config.Config) -> uvicorn.Config:
 
 
 async def serve(
-    served: Served, settings: config.Config, models: Models, door: socket.socket
+    served: Served,
+    settings: config.Config,
+    models: Models,
+    door: socket.socket,
+    kept: Supervision,
 ) -> None:
     await warm(models)
     app = served.build(models, settings)
+    app.state.house.supervised = kept
     # What is loaded stays: the collector need not walk through it again while people talk.
     gc.collect()
     gc.freeze()

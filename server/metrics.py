@@ -29,6 +29,7 @@ class Sources:
     vitals: Vitals
     info: Mapping[str, str]
     gauges: Mapping[str, tuple[str, Callable[[], float]]]  # by name: what it is, and how much now
+    able: Callable[[], Mapping[str, bool]] = dict  # by role: whether its model does its work
 
 
 class Figures(Collector):
@@ -52,6 +53,10 @@ class Figures(Collector):
             ("underruns", "Gaps in replies that nobody asked for.", vitals.underruns),
         ):
             yield CounterMetricFamily(f"attune_{name}", about, count)
+        able = GaugeMetricFamily("attune_role_able", "Whether a model works.", labels=["role"])
+        for role, is_able in self._sources.able().items():
+            able.add_metric([role], is_able)
+        yield able
         yield _by("sessions_ended", "Conversations ended.", "why", vitals.endings)
         yield _by("replies_failed", "Replies failed, by whose model.", "role", vitals.failures)
         stopped = "Recordings broken off."

@@ -1,6 +1,6 @@
 """GET /metrics: for whoever watches over the server from outside."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from fastapi import APIRouter, Depends, Response, Security
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
@@ -12,7 +12,11 @@ from server.openapi import TEXT, answers, failures
 
 
 def router(
-    told: Callable[[], bytes], access: Access, allowed: Callable[[Headers], bool], *, open_: bool
+    told: Callable[[], Awaitable[bytes]],
+    access: Access,
+    allowed: Callable[[Headers], bool],
+    *,
+    open_: bool,
 ) -> APIRouter:
     """Open to anybody who reaches us if `open_`; else to the operator, with the token."""
     routes = APIRouter(tags=["system"], route_class=Route)
@@ -29,6 +33,6 @@ def router(
     )
     async def metrics() -> Response:
         """How the server is doing, as Prometheus reads it."""
-        return Response(told(), media_type=CONTENT_TYPE_PLAIN_0_0_4)
+        return Response(await told(), media_type=CONTENT_TYPE_PLAIN_0_0_4)
 
     return routes

@@ -10,7 +10,8 @@ from functools import partial
 from struct import pack
 
 from models.audio import encode_pcm16
-from models.errors import BackendError
+from models.errors import BackendError, OutOfOrder
+from models.guarded import hears
 from models.types import WIRE_RATE, Samples, Turn
 from server.clock import Task
 from server.errors import server_error
@@ -82,6 +83,9 @@ class Replies:
 
         async def dialogue() -> list[Turn]:
             await self._transcripts.understood()
+            why = self._room.conversation.unheard
+            if why is not None and not hears(self._room.models.responder):
+                raise BackendError("transcriber", why)
             await self._percepts.catch_up()
             return [*self._room.conversation.turns(with_audio=True), *more]
 
@@ -106,6 +110,8 @@ class Replies:
             async with aclosing(models.responder.respond(prompt, 1)) as tokens:
                 async for _ in tokens:
                     pass
+        except OutOfOrder:
+            pass
         except BackendError as error:  # the reply itself will tell, if it fails as well
             log.warning("reading ahead failed: %s", where(error))
 
@@ -184,7 +190,7 @@ class Replies:
             await reply.gate.wait()
             self._room.vitals.failed(error.role)
             await reply.announce()
-            await reply.apologise()
+            await reply.apologise(error)
             await reply.tell_end("failed", error=str(error))
             await self._room.tell(event("error", error=server_error(str(error), "model_error")))
             await reply.playout.finish()

@@ -10,7 +10,7 @@ import numpy as np
 
 from models.ahead import ahead
 from models.clauses import clauses
-from models.errors import BackendError
+from models.errors import BackendError, OutOfOrder
 from models.protocols import Models
 from models.style import Style
 from models.styles import styled
@@ -28,6 +28,8 @@ DEFAULT_MAX_TOKENS = 160  # of a spoken reply: about half a minute
 AHEAD = 4  # chunks synthesised before they are needed
 LETTERS = 4  # to a token, about, in pieces of several words
 APOLOGY = "I'm sorry, I lost my thread just now. Could you say that again?"
+UNHEARD = "I'm sorry, I couldn't make out your words just now. Could you say that again?"
+RESTING = "I'm sorry, I can't answer just now. Please give me a moment, and try again."
 
 AUDIO_TOKEN_SEC_IN, AUDIO_TOKEN_SEC_OUT = 0.1, 0.05  # the protocol's way to count sound in tokens
 
@@ -129,12 +131,14 @@ class Reply:
         await self.playout.finish()
         return True
 
-    async def apologise(self) -> None:
+    async def apologise(self, failure: BackendError) -> None:
         """Say aloud that it failed, if the voice still can: silence would leave people waiting."""
-        if not self.options.speaks or self.ended:
+        if not self.options.speaks or self.ended or failure.role == "speaker":
             return
-        with suppress(BackendError):  # then it is the voice that failed, and words must do
-            await self._speak(self._said(APOLOGY, styled("apologetic")))
+        words = RESTING if isinstance(failure, OutOfOrder) else APOLOGY
+        words = UNHEARD if failure.role == "transcriber" else words
+        with suppress(BackendError):  # the voice fails, too, and what is written must do
+            await self._speak(self._said(words, styled("apologetic")))
 
     async def _speak(self, speech: AsyncGenerator[SpokenChunk, None]) -> None:
         async with ahead(speech, AHEAD) as chunks:

@@ -2,26 +2,25 @@
 
 import asyncio
 import platform
-import shutil
-import time
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, FastAPI, Query, Response, Security
 from starlette.datastructures import Headers
 
+from models.breaker import Breaker
 from models.perception import coverage, labels
 from models.protocols import Perceiver
-from models.registry import Choice
 from server.access import AS_OPERATOR, Access, admitted
+from server.disk import Disk
 from server.health import Check, Health
 from server.http_refusals import Route
 from server.openapi import failures
 from server.percentiles import Digest
 from server.pulse import BEAT_SEC, BEATS, Pulse, cores, load_average
+from server.readiness import Backend
 from server.sessions.format import ModelUsed
 from server.system_shapes import (
     Attribute,
@@ -40,8 +39,6 @@ from server.system_shapes import (
 from server.vitals import Vitals
 
 SHARES = (0.5, 0.95, 0.99)
-DISK_SEC = 10.0  # how old the free space of the disk may be
-GB = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,16 +51,16 @@ class Watch:
     version: str
     profile: str
     models: Mapping[str, ModelUsed]
-    chosen: Mapping[str, Choice]
     perceiver: Perceiver
     records: bool
-    disk: Path  # where recordings are written
+    disk: Disk  # where recordings are written
+    health: Health
+    breakers: Mapping[str, Breaker]
+    backends: Callable[[], list[Backend]]  # processes that we look after
 
 
 def router(watch: Watch, access: Access, allowed: Callable[[Headers], bool]) -> APIRouter:
     pulse = Pulse(watch.seats_taken)
-    health = Health(watch.chosen)
-    disk = Disk(watch.disk)
     hears = heard_by(watch.perceiver)
 
     @asynccontextmanager
@@ -74,7 +71,7 @@ def router(watch: Watch, access: Access, allowed: Callable[[Headers], bool]) -> 
         finally:
             beating.cancel()
             await asyncio.gather(beating, return_exceptions=True)
-            await health.close()
+            await watch.health.close()
 
     routes = APIRouter(
         prefix="/api/system",
@@ -95,7 +92,7 @@ def router(watch: Watch, access: Access, allowed: Callable[[Headers], bool]) -> 
         history: Annotated[bool, Query(description="Tell of the last five minutes, too.")] = False,
     ) -> System:
         response.headers["Cache-Control"] = "no-store"
-        checks = {check.role: check for check in await health.checks()}
+        checks = {check.role: check for check in await watch.health.checks()}
         taken = watch.seats_taken()
         return System(
             software=_software(watch),
@@ -106,40 +103,19 @@ def router(watch: Watch, access: Access, allowed: Callable[[Headers], bool]) -> 
                 enabled=watch.records,
                 running=watch.vitals.recording,
                 stopped=watch.vitals.stopped,
-                disk_free_gb=await disk.free_gb(),
+                disk_free_gb=await watch.disk.free_gb(),
             ),
             stages=stage_times(watch.vitals),
             models=[
-                _role(used, checks[role], watch.vitals.failures[role])
+                _role(used, checks[role], watch.vitals.failures[role], watch.breakers[role])
                 for role, used in watch.models.items()
             ],
+            backends=watch.backends(),
             perception=hears,
             history=_history(pulse) if history else None,
         )
 
     return routes
-
-
-class Disk:
-    """How much room there is; a slow disk is asked seldom, and in a thread."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._looked = float("-inf")
-        self._free: float | None = None
-
-    async def free_gb(self) -> float | None:
-        if time.monotonic() - self._looked >= DISK_SEC:
-            self._looked = time.monotonic()
-            self._free = await asyncio.to_thread(self._look)
-        return self._free
-
-    def _look(self) -> float | None:
-        there = next((each for each in (self._path, *self._path.parents) if each.exists()), None)
-        try:
-            return round(shutil.disk_usage(there).free / GB, 1) if there else None
-        except OSError:
-            return None
 
 
 def stage_times(vitals: Vitals) -> list[StageTimes]:
@@ -222,7 +198,7 @@ def _conversations(vitals: Vitals) -> Conversations:
     )
 
 
-def _role(used: ModelUsed, check: Check, failed: int) -> Role:
+def _role(used: ModelUsed, check: Check, failed: int, breaker: Breaker) -> Role:
     return Role(
         **used.model_dump(),
         role=check.role,
@@ -231,6 +207,8 @@ def _role(used: ModelUsed, check: Check, failed: int) -> Role:
         host=check.host,
         ms=check.ms,
         failures=failed,
+        breaker=breaker.state,
+        opened=breaker.opened,
     )
 
 

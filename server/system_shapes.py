@@ -5,6 +5,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from server.readiness import Backend
 from server.sessions.format import ModelUsed
 
 
@@ -86,6 +87,10 @@ class Role(ModelUsed):
     host: str | None = Field(description="Of the server that does the work, if one does.")
     ms: float | None = Field(description="It took to answer a plain question.")
     failures: int = Field(description="Replies that failed because of it, since the start.")
+    breaker: Literal["closed", "open", "half_open"] = Field(
+        description="Open: it failed lately and is not asked; half open: it is tried just now."
+    )
+    opened: int = Field(description="How often that has happened since the start.")
 
 
 class Attribute(Shown):
@@ -125,5 +130,6 @@ class System(Shown):
     recordings: Recordings
     stages: list[StageTimes]
     models: list[Role]
+    backends: list[Backend] = Field(description="Processes the server looks after.")
     perception: Coverage
     history: History | None = Field(description="Of the last five minutes, where asked for.")

@@ -4,7 +4,7 @@ import asyncio
 import logging
 
 from models.audio import decode_pcm16
-from models.errors import BackendError
+from models.errors import BackendError, OutOfOrder
 from models.types import WIRE_RATE, AudioChunk
 from server.errors import ClientError
 from server.items import Item
@@ -94,6 +94,7 @@ class Transcripts:
     async def _fill_in(self, item: Item, words: Text) -> None:
         await asyncio.wait([words])
         item.text = words.result()
+        item.unheard = self._failures.get(item.id)
         self.forget(item.id)
 
     def transcribe(self, item_id: str, pcm: bytes) -> Text:
@@ -121,6 +122,7 @@ class Transcripts:
 
     def note_failure(self, item_id: str, error: BackendError, *, final: bool) -> None:
         """The model failed; the client is told once, and only of words it was to get."""
-        log.error("transcription failed: %s", where(error))
+        if not isinstance(error, OutOfOrder):  # which was told when it began
+            log.error("transcription failed: %s", where(error))
         if final:
             self._failures[item_id] = str(error)

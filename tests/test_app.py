@@ -28,7 +28,7 @@ from models.standin import (
 from models.style import Style
 from models.types import AudioChunk, Samples, SpokenChunk, Turn
 from models.worker import Worker
-from server.reply import APOLOGY
+from server.reply import APOLOGY, UNHEARD
 from server.version import VERSION
 from tests.serving import serving, standins
 from tests.talker import HUSH, VOICE, Talker, play_until, talking
@@ -66,7 +66,14 @@ async def test_health_and_readiness_count_who_is_talking() -> None:
         async with talking(url):
             status, body = await get(url, "/ready")
             assert status == 200
-            assert json.loads(body) == {"ready": True, "profile": "standin", "seats_free": 1}
+            assert json.loads(body) == {
+                "ready": True,
+                "profile": "standin",
+                "seats_free": 1,
+                "unable": [],
+                "recording": "on",
+                "backends": [],
+            }
             assert json.loads((await get(url, "/health"))[1])["sessions"] == 1
 
 
@@ -355,10 +362,12 @@ async def test_words_that_cannot_be_found_are_told_and_the_next_turn_works() -> 
     mood, models = moody("transcriber", BackendError("transcriber", "It is out of order."))
     async with serving(models) as (url, _), talking(url) as talker:
         await talker.ask()
-        await play_until(talker, "conversation.item.input_audio_transcription.failed")
-        await talker.say(HUSH, 5.0)
-        await talker.settle()
-        assert not talker.of("response.created")
+        failed = "conversation.item.input_audio_transcription.failed"
+        response = (await play_until(talker, "response.done"))["response"]
+        assert talker.of(failed)[0]["error"]["message"] == "It is out of order."
+        assert response["output"][0]["content"][0]["transcript"] == UNHEARD
+        assert response["status_details"]["error"]["message"] == "It is out of order."
+        await talker.say(HUSH, 7.0)
         mood.failing = False
         await next_turn_works(talker)
 

@@ -5,6 +5,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import Protocol
 
+from models.breaker import Breaker
 from models.errors import BackendError
 from models.percept import Chances, Percept
 from models.perception.fusion import join
@@ -52,19 +53,28 @@ class Joined:
         self._share = share
         self._sure = sure
         self._failing = False
+        self._breaker = Breaker()  # a dead one would be waited for at every glance
 
     def attend(self) -> Attention:
         return _Attention(self._own.attend(), self)
 
     async def classify(self, audio: AudioChunk) -> Chances:
         """The classifier's word; none while it fails, which is logged once."""
+        attempt = self._breaker.attempt()
+        if attempt is None:
+            return {}
         try:
             heard = await self._classifier.classify(audio)
         except BackendError as error:
+            attempt.failed()
             if not self._failing:
                 log.warning("emotion is heard by our own network alone: %s", error)
             self._failing = True
             return {}
+        except BaseException:
+            attempt.left()
+            raise
+        attempt.succeeded()
         self._failing = False
         return heard
 
