@@ -2,8 +2,10 @@
 
 import asyncio
 import json
+import os
 import re
 import shutil
+import signal
 import sys
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
@@ -24,6 +26,7 @@ from server.bench.process import served
 from server.client import CallError
 from server.config import ROOT
 from server.consent import Consent
+from server.scoring.alone import alone
 from server.scoring.annotation import Annotation
 from server.scoring.bench import __main__ as command
 from server.scoring.bench import line, talk
@@ -753,18 +756,37 @@ def test_a_result_never_lies_among_sessions(tmp_path: Path) -> None:
     assert [each.name for each in (tmp_path / "runs").iterdir()] == ["2026-03-14"]
 
 
-def test_ctrl_c_while_playing_has_the_code_of_a_shell(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_being_told_to_end_while_playing_has_the_code_of_a_shell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals, code: int
 ) -> None:
     (tmp_path / "t.csv").write_text("audio,cue\na.wav,sad\n", "utf-8")
+    tidied = []
 
     async def play(runner: Runner, wanted: list[Play]) -> None:
-        raise KeyboardInterrupt
+        try:
+            os.kill(os.getpid(), number)
+            await asyncio.sleep(60)
+        finally:
+            tidied.append(runner)
 
     monkeypatch.setattr(Runner, "run", play)
     flags = ("--data", str(tmp_path / "t.csv"), "--out", str(tmp_path / "out"))
-    code, line = run("csv", *flags)
-    assert code == 130 and line.startswith("attune: stopped; 0 of 1 are in")
+    before = signal.getsignal(signal.SIGTERM)
+    told, line = run("csv", *flags)
+    assert told == code and line.startswith("attune: stopped; 0 of 1 are in")
+    assert tidied and signal.getsignal(signal.SIGTERM) == before
+
+
+def test_two_do_not_play_into_one_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "t.csv").write_text("audio,cue\na.wav,sad\n", "utf-8")
+    monkeypatch.setattr(Runner, "run", lambda *_: pytest.fail("it played"))
+    flags = ("--data", str(tmp_path / "t.csv"), "--out", str(tmp_path / "out"))
+    with alone(tmp_path / "out"):
+        (tmp_path / "out/items.jsonl").write_bytes(b'{"session_id": "sess_')  # being written
+        code, line = run("csv", *flags)
+        assert code == 1 and line.startswith("attune: another run is writing to")
+        assert (tmp_path / "out/items.jsonl").read_bytes() == b'{"session_id": "sess_'
 
 
 def test_items_are_only_read_from_what_is_there(tmp_path: Path) -> None:
@@ -776,6 +798,39 @@ def test_items_are_only_read_from_what_is_there(tmp_path: Path) -> None:
 
 
 # ---- for real
+
+
+@pytest.mark.slow
+async def test_a_run_that_is_told_to_end_is_whole_and_is_gone_on_with(tmp_path: Path) -> None:
+    names = [clip(tmp_path / f"{number}.wav", 0.5).name for number in range(4)]
+    (tmp_path / "t.csv").write_text("\n".join(["audio,cue", *(f"{n},sad" for n in names)]), "utf-8")
+    async with server(tmp_path / "theirs") as url:
+        flags = ("--data", tmp_path / "t.csv", "--out", tmp_path / "out", "--url", url)
+        command = (sys.executable, "-m", "server.scoring.bench", "csv", *map(str, flags),
+                   "--tasks", "conversation", "--fast", "--no-score")  # fmt: skip
+        pipes: dict[str, Any] = {
+            "stdout": asyncio.subprocess.PIPE,
+            "stderr": asyncio.subprocess.PIPE,
+        }
+        child = await asyncio.create_subprocess_exec(*command, cwd=ROOT, **pipes)
+        assert child.stdout is not None
+        while json.loads(await child.stdout.readline())["done"] < 1:
+            pass
+        child.send_signal(signal.SIGTERM)
+        _, problems = await child.communicate()
+        assert child.returncode == 143
+        assert b"attune: stopped; " in problems and b"run again to go on" in problems
+        lines = (tmp_path / "out/items.jsonl").read_bytes().splitlines()
+        kept = [Played.model_validate_json(line) for line in lines]
+        assert 1 <= len(kept) < 4 and told(tmp_path / "out")["ended"] is None
+        there = {each.name for each in (tmp_path / "out/runs").glob("*/*")}
+        assert {each.session_id for each in kept} <= there
+        child = await asyncio.create_subprocess_exec(*command, cwd=ROOT, **pipes)
+        _, problems = await child.communicate()
+    assert child.returncode == 0, problems
+    again = (tmp_path / "out/items.jsonl").read_bytes().splitlines()
+    assert len(again) == 4 and again[: len(lines)] == lines
+    assert told(tmp_path / "out")["ended"]
 
 
 @pytest.mark.slow
