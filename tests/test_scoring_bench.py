@@ -21,7 +21,9 @@ import soundfile
 from typer import Typer
 from typer.testing import CliRunner
 
-from models.types import WIRE_RATE, Samples, Turn
+from models.audio import resample
+from models.perception.prosody import measure
+from models.types import EAR_RATE, WIRE_RATE, Samples, Turn
 from server.bench.process import served
 from server.client import CallError
 from server.config import ROOT
@@ -41,6 +43,7 @@ from server.scoring.bench.placing import found, position
 from server.scoring.bench.planning import Play, Situation, Wanted, plays, situations
 from server.scoring.bench.prompts import asked, described, instructions, material
 from server.scoring.bench.running import IN_A_ROW, Runner
+from server.scoring.bench.tempo import stretched
 from server.scoring.planning import plan
 from server.scoring.running import score
 from server.scoring.settings import Settings
@@ -55,6 +58,7 @@ from tests.talker import sound
 
 ALL = Consent(transcript=True, audio=True, research=True)
 WORDS = "please tell me more"
+SPEECH_FILES = Path(__file__).parent / "data" / "speech"
 CLEAN = conditions()
 
 
@@ -510,14 +514,54 @@ def test_noise_is_pink() -> None:
     assert power[hertz < 50].sum() == pytest.approx(0, abs=1e-9)
 
 
-def test_a_faster_clip_is_shorter_and_higher() -> None:
-    (_, fast) = conditions(speed="1.25")
+def test_a_faster_tape_is_shorter_and_higher() -> None:
+    (_, fast) = conditions(rate="1.25")
     changed = fast.change(voice())
-    assert (fast.name, fast.pace) == ("speed 1.25", 1.25)
+    assert (fast.name, fast.pace) == ("rate 1.25", 1.25)
     assert len(changed) == pytest.approx(2 * WIRE_RATE / 1.25, abs=2)
     spectrum = np.abs(np.fft.rfft(changed))
     pitch = np.argmax(spectrum) * WIRE_RATE / len(changed)
     assert pitch == pytest.approx(375, abs=1)
+
+
+def test_a_faster_speaker_is_shorter_and_at_the_same_pitch() -> None:
+    clean, rate = soundfile.read(SPEECH_FILES / "1624-142933-0000.ogg", dtype="float32")
+    clean = resample(clean, rate, WIRE_RATE)
+    own = measure(resample(clean, WIRE_RATE, EAR_RATE))
+    assert own.f0_mean is not None and own.f0_range is not None
+    for factor in (0.8, 1.25):
+        _, changed, taped = conditions(speed=str(factor), rate=str(factor))
+        assert (changed.name, changed.pace) == (f"speed {factor}", factor)
+        faster = changed.change(clean)
+        assert len(faster) == round(len(clean) / factor)
+        found = measure(resample(faster, WIRE_RATE, EAR_RATE))
+        assert found.f0_mean == pytest.approx(own.f0_mean, rel=0.04)
+        assert found.f0_range == pytest.approx(own.f0_range, abs=2)
+        assert found.loudness == pytest.approx(own.loudness, abs=1)
+        tape = measure(resample(taped.change(clean), WIRE_RATE, EAR_RATE))
+        assert tape.f0_mean == pytest.approx(own.f0_mean * factor, rel=0.05)
+
+
+@pytest.mark.parametrize("pace", [0.5, 0.8, 1.0, 1.3, 2.0])
+def test_a_stretched_tone_is_the_same_tone_and_lies_where_it_should(pace: float) -> None:
+    # A second of silence, two of a tone that is no whole number of steps long, one of silence.
+    at = np.arange(2 * WIRE_RATE) / WIRE_RATE
+    tone = (0.3 * np.sin(2 * np.pi * 197.3 * at)).astype(np.float32)
+    rest = np.zeros(WIRE_RATE, np.float32)
+    found = stretched(np.concatenate([rest, tone, rest]), pace)
+    assert found.dtype == np.float32 and len(found) == round(4 * WIRE_RATE / pace)
+    loud = np.flatnonzero(np.abs(found) > 0.03) / WIRE_RATE
+    assert loud[0] == pytest.approx(1 / pace, abs=0.025)
+    assert loud[-1] == pytest.approx(3 / pace, abs=0.025)
+    middle = found[round(1.2 / pace * WIRE_RATE) : round(2.8 / pace * WIRE_RATE)]
+    spectrum = np.abs(np.fft.rfft(middle * np.hanning(len(middle)), 8 * WIRE_RATE))
+    assert np.argmax(spectrum) / 8 == pytest.approx(197.3, abs=0.5)
+    assert np.sqrt(np.mean(middle**2)) == pytest.approx(0.3 / np.sqrt(2), rel=0.02)
+
+
+def test_nothing_and_next_to_nothing_can_be_stretched() -> None:
+    for samples in (0, 1, 50, 5_000):
+        assert len(stretched(np.zeros(samples, np.float32), 1.25)) == round(samples / 1.25)
 
 
 @pytest.mark.parametrize("codec", CODECS)

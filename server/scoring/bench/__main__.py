@@ -55,7 +55,8 @@ def main(
     ] = None,
     consent: Annotated[str, typer.Option(metavar="SCOPES", help=CONSENT)] = ",".join(SCOPES),
     noise: Annotated[str, typer.Option(help="Pink noise at these dB below the voice: 20,10.")] = "",
-    speed: Annotated[str, typer.Option(help="Played so much faster: 0.8,1.2.")] = "",
+    speed: Annotated[str, typer.Option(help="Spoken so much faster, same pitch: 0.8,1.2.")] = "",
+    rate: Annotated[str, typer.Option(help="As a tape so much faster: pitch, too.")] = "",
     codec: Annotated[str, typer.Option(help="Through mulaw,alaw,gsm,opus,vorbis or mp3.")] = "",
     token: Annotated[
         str | None,
@@ -95,7 +96,7 @@ def main(
         refuse_sessions(out)
         chosen = data_set(name)
         wanted = Wanted(
-            conditions(noise, speed, codec),
+            conditions(noise, speed, rate, codec),
             _some("variants", variants, get_args(Variant)),
             _some("tasks", tasks, TASKS),
             CUES if ablation else cast(tuple[CueGiven, ...], _some("cue", cue, CUES)),
