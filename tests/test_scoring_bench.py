@@ -2,8 +2,10 @@
 
 import asyncio
 import json
+import os
 import re
 import shutil
+import signal
 import sys
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
@@ -19,11 +21,14 @@ import soundfile
 from typer import Typer
 from typer.testing import CliRunner
 
-from models.types import WIRE_RATE, Samples, Turn
+from models.audio import resample
+from models.perception.prosody import measure
+from models.types import EAR_RATE, WIRE_RATE, Samples, Turn
 from server.bench.process import served
 from server.client import CallError
 from server.config import ROOT
 from server.consent import Consent
+from server.scoring.alone import alone
 from server.scoring.annotation import Annotation
 from server.scoring.bench import __main__ as command
 from server.scoring.bench import line, talk
@@ -38,6 +43,7 @@ from server.scoring.bench.placing import found, position
 from server.scoring.bench.planning import Play, Situation, Wanted, plays, situations
 from server.scoring.bench.prompts import asked, described, instructions, material
 from server.scoring.bench.running import IN_A_ROW, Runner
+from server.scoring.bench.tempo import stretched
 from server.scoring.planning import plan
 from server.scoring.running import score
 from server.scoring.settings import Settings
@@ -52,6 +58,7 @@ from tests.talker import sound
 
 ALL = Consent(transcript=True, audio=True, research=True)
 WORDS = "please tell me more"
+SPEECH_FILES = Path(__file__).parent / "data" / "speech"
 CLEAN = conditions()
 
 
@@ -507,14 +514,54 @@ def test_noise_is_pink() -> None:
     assert power[hertz < 50].sum() == pytest.approx(0, abs=1e-9)
 
 
-def test_a_faster_clip_is_shorter_and_higher() -> None:
-    (_, fast) = conditions(speed="1.25")
+def test_a_faster_tape_is_shorter_and_higher() -> None:
+    (_, fast) = conditions(rate="1.25")
     changed = fast.change(voice())
-    assert (fast.name, fast.pace) == ("speed 1.25", 1.25)
+    assert (fast.name, fast.pace) == ("rate 1.25", 1.25)
     assert len(changed) == pytest.approx(2 * WIRE_RATE / 1.25, abs=2)
     spectrum = np.abs(np.fft.rfft(changed))
     pitch = np.argmax(spectrum) * WIRE_RATE / len(changed)
     assert pitch == pytest.approx(375, abs=1)
+
+
+def test_a_faster_speaker_is_shorter_and_at_the_same_pitch() -> None:
+    clean, rate = soundfile.read(SPEECH_FILES / "1624-142933-0000.ogg", dtype="float32")
+    clean = resample(clean, rate, WIRE_RATE)
+    own = measure(resample(clean, WIRE_RATE, EAR_RATE))
+    assert own.f0_mean is not None and own.f0_range is not None
+    for factor in (0.8, 1.25):
+        _, changed, taped = conditions(speed=str(factor), rate=str(factor))
+        assert (changed.name, changed.pace) == (f"speed {factor}", factor)
+        faster = changed.change(clean)
+        assert len(faster) == round(len(clean) / factor)
+        found = measure(resample(faster, WIRE_RATE, EAR_RATE))
+        assert found.f0_mean == pytest.approx(own.f0_mean, rel=0.04)
+        assert found.f0_range == pytest.approx(own.f0_range, abs=2)
+        assert found.loudness == pytest.approx(own.loudness, abs=1)
+        tape = measure(resample(taped.change(clean), WIRE_RATE, EAR_RATE))
+        assert tape.f0_mean == pytest.approx(own.f0_mean * factor, rel=0.05)
+
+
+@pytest.mark.parametrize("pace", [0.5, 0.8, 1.0, 1.3, 2.0])
+def test_a_stretched_tone_is_the_same_tone_and_lies_where_it_should(pace: float) -> None:
+    # A second of silence, two of a tone that is no whole number of steps long, one of silence.
+    at = np.arange(2 * WIRE_RATE) / WIRE_RATE
+    tone = (0.3 * np.sin(2 * np.pi * 197.3 * at)).astype(np.float32)
+    rest = np.zeros(WIRE_RATE, np.float32)
+    found = stretched(np.concatenate([rest, tone, rest]), pace)
+    assert found.dtype == np.float32 and len(found) == round(4 * WIRE_RATE / pace)
+    loud = np.flatnonzero(np.abs(found) > 0.03) / WIRE_RATE
+    assert loud[0] == pytest.approx(1 / pace, abs=0.025)
+    assert loud[-1] == pytest.approx(3 / pace, abs=0.025)
+    middle = found[round(1.2 / pace * WIRE_RATE) : round(2.8 / pace * WIRE_RATE)]
+    spectrum = np.abs(np.fft.rfft(middle * np.hanning(len(middle)), 8 * WIRE_RATE))
+    assert np.argmax(spectrum) / 8 == pytest.approx(197.3, abs=0.5)
+    assert np.sqrt(np.mean(middle**2)) == pytest.approx(0.3 / np.sqrt(2), rel=0.02)
+
+
+def test_nothing_and_next_to_nothing_can_be_stretched() -> None:
+    for samples in (0, 1, 50, 5_000):
+        assert len(stretched(np.zeros(samples, np.float32), 1.25)) == round(samples / 1.25)
 
 
 @pytest.mark.parametrize("codec", CODECS)
@@ -753,18 +800,37 @@ def test_a_result_never_lies_among_sessions(tmp_path: Path) -> None:
     assert [each.name for each in (tmp_path / "runs").iterdir()] == ["2026-03-14"]
 
 
-def test_ctrl_c_while_playing_has_the_code_of_a_shell(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_being_told_to_end_while_playing_has_the_code_of_a_shell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals, code: int
 ) -> None:
     (tmp_path / "t.csv").write_text("audio,cue\na.wav,sad\n", "utf-8")
+    tidied = []
 
     async def play(runner: Runner, wanted: list[Play]) -> None:
-        raise KeyboardInterrupt
+        try:
+            os.kill(os.getpid(), number)
+            await asyncio.sleep(60)
+        finally:
+            tidied.append(runner)
 
     monkeypatch.setattr(Runner, "run", play)
     flags = ("--data", str(tmp_path / "t.csv"), "--out", str(tmp_path / "out"))
-    code, line = run("csv", *flags)
-    assert code == 130 and line.startswith("attune: stopped; 0 of 1 are in")
+    before = signal.getsignal(signal.SIGTERM)
+    told, line = run("csv", *flags)
+    assert told == code and line.startswith("attune: stopped; 0 of 1 are in")
+    assert tidied and signal.getsignal(signal.SIGTERM) == before
+
+
+def test_two_do_not_play_into_one_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "t.csv").write_text("audio,cue\na.wav,sad\n", "utf-8")
+    monkeypatch.setattr(Runner, "run", lambda *_: pytest.fail("it played"))
+    flags = ("--data", str(tmp_path / "t.csv"), "--out", str(tmp_path / "out"))
+    with alone(tmp_path / "out"):
+        (tmp_path / "out/items.jsonl").write_bytes(b'{"session_id": "sess_')  # being written
+        code, line = run("csv", *flags)
+        assert code == 1 and line.startswith("attune: another run is writing to")
+        assert (tmp_path / "out/items.jsonl").read_bytes() == b'{"session_id": "sess_'
 
 
 def test_items_are_only_read_from_what_is_there(tmp_path: Path) -> None:
@@ -776,6 +842,39 @@ def test_items_are_only_read_from_what_is_there(tmp_path: Path) -> None:
 
 
 # ---- for real
+
+
+@pytest.mark.slow
+async def test_a_run_that_is_told_to_end_is_whole_and_is_gone_on_with(tmp_path: Path) -> None:
+    names = [clip(tmp_path / f"{number}.wav", 0.5).name for number in range(4)]
+    (tmp_path / "t.csv").write_text("\n".join(["audio,cue", *(f"{n},sad" for n in names)]), "utf-8")
+    async with server(tmp_path / "theirs") as url:
+        flags = ("--data", tmp_path / "t.csv", "--out", tmp_path / "out", "--url", url)
+        command = (sys.executable, "-m", "server.scoring.bench", "csv", *map(str, flags),
+                   "--tasks", "conversation", "--fast", "--no-score")  # fmt: skip
+        pipes: dict[str, Any] = {
+            "stdout": asyncio.subprocess.PIPE,
+            "stderr": asyncio.subprocess.PIPE,
+        }
+        child = await asyncio.create_subprocess_exec(*command, cwd=ROOT, **pipes)
+        assert child.stdout is not None
+        while json.loads(await child.stdout.readline())["done"] < 1:
+            pass
+        child.send_signal(signal.SIGTERM)
+        _, problems = await child.communicate()
+        assert child.returncode == 143
+        assert b"attune: stopped; " in problems and b"run again to go on" in problems
+        lines = (tmp_path / "out/items.jsonl").read_bytes().splitlines()
+        kept = [Played.model_validate_json(line) for line in lines]
+        assert 1 <= len(kept) < 4 and told(tmp_path / "out")["ended"] is None
+        there = {each.name for each in (tmp_path / "out/runs").glob("*/*")}
+        assert {each.session_id for each in kept} <= there
+        child = await asyncio.create_subprocess_exec(*command, cwd=ROOT, **pipes)
+        _, problems = await child.communicate()
+    assert child.returncode == 0, problems
+    again = (tmp_path / "out/items.jsonl").read_bytes().splitlines()
+    assert len(again) == 4 and again[: len(lines)] == lines
+    assert told(tmp_path / "out")["ended"]
 
 
 @pytest.mark.slow

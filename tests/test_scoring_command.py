@@ -15,6 +15,7 @@ import pytest
 from server.consent import Consent
 from server.scoring import instruments
 from server.scoring.__main__ import run
+from server.scoring.alone import alone
 from server.scoring.analyses import every
 from server.scoring.annotation import Annotation
 from server.scoring.asked import Asked, settings, situation, with_ray_address
@@ -25,6 +26,7 @@ from server.scoring.results import Results
 from server.scoring.scored import Row
 from server.scoring.selection import selection
 from server.scoring.spool import Spool
+from server.sessions.format import LOCK_FILE
 from tests import counting_instrument
 from tests.made_sessions import Exchange, made_session
 
@@ -148,6 +150,20 @@ def test_a_report_never_lies_among_sessions(
         said = capsys.readouterr().err.splitlines()
         assert len(said) == 1 and said[0].startswith(f"attune: {out} holds ")
     assert sorted(runs.rglob("*")) == before
+
+
+def test_two_do_not_score_into_one_folder(
+    tmp_path: Path, counting: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made_session(tmp_path / "runs")
+    out = tmp_path / "out"
+    with alone(out):
+        assert failing(tmp_path / "runs", "--out", out) == 1
+        assert capsys.readouterr().err.startswith(f"attune: another run is writing to {out}: wait")
+        assert not (out / "scores.json").exists()
+    (out / LOCK_FILE).touch()  # as a scorer leaves it that was killed
+    assert failing(tmp_path / "runs", "--out", out, "--no-report") == 0
+    assert (out / "scores.json").exists() and not (out / LOCK_FILE).exists()
 
 
 def test_ctrl_c_and_being_told_to_end_have_the_codes_of_a_shell(

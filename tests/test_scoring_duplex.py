@@ -10,17 +10,20 @@ import numpy as np
 import pytest
 import soundfile
 
-from models.types import WIRE_RATE, AudioChunk
+from models.audio import resample
+from models.types import EAR_RATE, WIRE_RATE, AudioChunk
 from server.consent import Consent
 from server.scoring.annotation import Annotation
-from server.scoring.duplex import heard, latency, overlaps, rules, segments, taking_turns
+from server.scoring.duplex import heard, latency, overlaps, quality, rules, segments, taking_turns
+from server.scoring.duplex.behaviour import RESPOND, RESUME, RIGHT, SILENT, behaviour
 from server.scoring.duplex.ears import Ears, Networks, Sides, frames_of, spoken_words
 from server.scoring.duplex.manner import cutoffs, manner
 from server.scoring.duplex.segments import FRAME_SEC, Segment
 from server.scoring.duplex.underruns import laid, reported, sounding
 from server.scoring.duplex.words_timed import TimedWord, during, per_minute, spread
 from server.scoring.exchange import Conversation, Exchange, Pcm
-from server.scoring.score import Score, Unavailable, Unscored
+from server.scoring.score import JudgeNamed, Score, Unavailable, Unscored
+from server.scoring.settings import Settings
 from server.sessions.exchanges import RecordedTurn, exchanges
 from server.sessions.format import Line
 from tests.scoring_parts import ALL, STARTED, conversation, silence, turn
@@ -579,6 +582,114 @@ def test_pitch_and_level_are_compared_before_and_after() -> None:
     assert scores["abrupt_cut"].value == 1
 
 
+class Loudness:
+    """A rater that rates how loud a clip is, and knows how long it was."""
+
+    key, judge = "loudness", JudgeNamed("Loudness", "1")
+
+    def __init__(self) -> None:
+        self.seconds: list[float] = []
+
+    def rate(self, clip: Any) -> dict[str, Score]:
+        self.seconds.append(len(clip) / EAR_RATE)
+        return {"dnsmos_ovrl": Score(float(np.sqrt(np.mean(clip**2))))}
+
+
+def test_the_quality_is_rated_before_and_after_of_speech_alone() -> None:
+    told, found = made(INTERRUPTED, *TALKED_OVER)
+    rater = Loudness()
+    missing = Unavailable("UTMOS needs its weights")
+    raters: dict[str, quality.Rater | Unavailable]
+    raters = {"overlap_dnsmos_change": rater, "overlap_utmos_change": missing}
+    pcm = sounded(16.0, *TALKED_OVER)
+    pcm[: round(10 * WIRE_RATE), 1] //= 2
+    spoken = Exchange(conversation(INTERRUPTED, pcm), 0, found[0].user, found[0].reply)
+    instrument = quality.Quality(Ears(told), raters)
+    scores = instrument.measure(spoken)
+    # Before: 6.4-8.32 s, after: 11.2-13.6 s, twice as loud; between them nothing sounds.
+    assert rater.seconds == [pytest.approx(1.92, abs=0.01), pytest.approx(2.4, abs=0.01)]
+    assert scores["overlap_dnsmos_change"].value == pytest.approx(0.0432, rel=0.02)
+    assert "→" in scores["overlap_dnsmos_change"].why
+    assert scores["overlap_utmos_change"].unscored == "UTMOS needs its weights"
+    assert "loudness" in instrument.key and instrument.judge == JudgeNamed("Loudness", "Loudness 1")
+    assert set(quality.RATED) == {each.name for each in quality.MEASURES}
+
+
+def test_the_quality_of_too_little_speech_is_not_rated() -> None:
+    rater = Loudness()
+    told, found = made(INTERRUPTED[:3], TALKED_OVER[0], TALKED_OVER[1][:1])
+    instrument = quality.Quality(Ears(told), {"overlap_dnsmos_change": rater})
+    with pytest.raises(Unscored, match="too little speech"):
+        instrument.measure(found[0])
+    assert rater.seconds == []
+
+
+@pytest.mark.slow
+def test_noise_behind_a_reply_that_was_talked_over_is_heard_by_both_packaged_networks() -> None:
+    voice, rate = soundfile.read(SPEECH / "1624-142933-0000.ogg", dtype="float32")
+    voice = resample(voice, rate, WIRE_RATE)
+    noise = np.random.default_rng(3).normal(0, 600, len(voice))
+    told, found = made(INTERRUPTED, *TALKED_OVER)
+    pcm = silence(16.0)
+    for (start, end), dirt in zip(TALKED_OVER[1], (0.0, 1.0), strict=True):
+        first, count = round(start * WIRE_RATE), round((end - start) * WIRE_RATE)
+        pcm[first : first + count, 1] = 20_000 * voice[:count] + dirt * noise[:count]
+    spoken = Exchange(conversation(INTERRUPTED, pcm), 0, found[0].user, found[0].reply)
+    built = quality.build(Settings())
+    scores = quality.Quality(Ears(told), built.raters).measure(spoken)
+    for name in ("overlap_dnsmos_change", "overlap_distillmos_change"):
+        value = scores[name].value
+        assert value is not None and value < -0.3, name
+    assert "UTMOS needs its weights" in (scores["overlap_utmos_change"].unscored or "")
+
+
+OVER = Segment(7, 9)
+
+
+@pytest.mark.parametrize(
+    ("reply", "logged", "did"),
+    [
+        ([(5, 8), (10, 12)], [(5, 8), (10, 12)], RESPOND),  # stopped; another a second later
+        ([(5, 8), (10, 12)], [], RESPOND),  # nobody says that it is the same
+        ([(5, 8), (10, 12)], [(5, 12)], RESUME),  # held, and let go on
+        ([(5, 12)], [(5, 12)], RESUME),  # never minded
+        ([(5, 9.4)], [(5, 9.4)], RESUME),  # came to its own end
+        ([(5, 9.4), (10, 12)], [(5, 9.4), (10, 12)], RESPOND),  # stopped as they ended
+        ([(5, 9.6), (10.2, 12)], [], RESUME),  # went on for longer than a stop takes
+        ([(5, 8), (8.6, 8.9), (10, 12)], [], RESUME),  # a pause, and on while they talked
+        ([(5, 8), (8.6, 8.9)], [], RESUME),
+        ([(5, 8)], [(5, 8)], SILENT),
+        ([(5, 8), (15, 16)], [(5, 8), (15, 16)], SILENT),  # that answers what was said next
+    ],
+)
+def test_stopping_and_going_on_are_told_by_when_both_sound(
+    reply: Spans, logged: Spans, did: str
+) -> None:
+    user = [Segment(1, 4), OVER, Segment(13, 14)]
+    spans = [[Segment(*span) for span in spans] for spans in (reply, logged)]
+    first = max(each for each in spans[0] if each.start < OVER.start)
+    assert behaviour(OVER, first, user, *spans).did == did
+
+
+@pytest.mark.parametrize("task", overlaps.TASKS)
+def test_what_is_right_to_do_depends_on_who_talks_over_the_reply(task: Any) -> None:
+    marks: dict[str, Any] = {
+        "overlap_start": round(7.68 * WIRE_RATE),
+        "overlap_end": round(9.6 * WIRE_RATE),
+    }
+    told, found = made(INTERRUPTED, *TALKED_OVER, task=task, **marks)
+    stopped = over(told, found[0])["overlap_behaviour_timed"]
+    assert stopped.value == (100 if RIGHT[task] == RESPOND else 0)
+    assert stopped.why.startswith("RESPOND: it stopped, and another began after 1.60 s; right")
+    on = turn(1, "assistant", 6.4, 12.8, "a reply that goes on and on over all of it")
+    told, found = made([SAID, on], TALKED_OVER[0], [(6.4, 12.8)], task=task, **marks)
+    went_on = over(told, found[0])["overlap_behaviour_timed"]
+    assert went_on.value == (0 if RIGHT[task] == RESPOND else 100)
+    told, found = made(INTERRUPTED, *TALKED_OVER)
+    plain = over(told, found[0])["overlap_behaviour_timed"]
+    assert plain.unscored == "no overlap of Full-Duplex-Bench 1.5"
+
+
 def test_too_little_speech_after_an_overlap_is_not_compared() -> None:
     told, found = made(INTERRUPTED[:3], TALKED_OVER[0], TALKED_OVER[1][:1])
     scores = over(told, found[0])
@@ -832,7 +943,7 @@ def test_a_real_reply_is_heard_word_for_word_where_it_was_laid() -> None:
     recorded = latency.Latency(ears).measure(one)["reply_latency_ms"].value
     late = scores["turn_latency_sec"].value
     assert recorded is not None and late is not None
-    assert late * 1000 == pytest.approx(recorded, abs=120)
+    assert late * 1000 == pytest.approx(recorded, abs=200)  # the network hears soft onsets late
     errors = heard.Heard(ears).measure(one)["reply_wer"].value
     assert errors is not None and errors < 10
 

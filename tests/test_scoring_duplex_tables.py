@@ -195,6 +195,32 @@ def test_each_kind_of_overlap_counts_the_same_however_many_items_it_has() -> Non
     assert found.n["resume"] == 10 and found.n["respond"] == 2
 
 
+def test_without_a_judge_the_recording_tells_who_was_answered_and_says_so() -> None:
+    delays = {"stop_latency_sec": 0.5, "response_latency_sec": 1.0, "first_response_sec": 1.5}
+    timed = [
+        row(0, {"overlap_behaviour_timed": value, **more}, task=task, session=session)
+        for session, (task, value, more) in enumerate([
+            ("user_interruption", 100, delays),
+            ("user_interruption", 100, delays),
+            ("user_interruption", 0, delays),
+            ("user_backchannel", 100, {}),
+            ("background_speech", 0, {}),
+        ])
+    ]  # fmt: skip
+    found = humdial.composite(scored(timed, humdial_delays=(0.5, 2.0)))
+    assert found is not None and found.behaviour == "timed"
+    assert found.respond == pytest.approx(200 / 3)
+    assert found.resume == 50
+    # By hand: 0.4 · 66.667 + 0.4 · 50 + 0.2 · 75
+    assert found.final == pytest.approx(61.6667, abs=1e-3)
+    assert found.n["respond"] == 3 and found.n["resume"] == 2
+    judged = row(0, {"overlap_behaviour": 0}, task="user_interruption", session=9)
+    found = humdial.composite(scored([*timed, judged], humdial_delays=(0.5, 2.0)))
+    assert found is not None and found.behaviour == "judged"
+    assert found.respond == 0, "opinions of two kinds are not pooled"
+    assert found.missing == ["resume"] and found.final is None
+
+
 def test_a_composite_without_one_of_its_parts_says_which_and_has_no_final() -> None:
     found = humdial.composite(scored(overlapped({"stop_latency_sec": 0.5})))
     assert found is not None

@@ -899,6 +899,24 @@ def test_humdials_composite_stands_beside_its_published_rows(tmp_path: Path) -> 
     found = beside_told(tmp_path, "humdial", [talk], analyses=analyses)
     assert found == {"Attune, as it is": {"RESPOND": "70.0", "RESUME": "40.0", "Delay": "1.500"}}
     assert beside_told(tmp_path, "humdial", [ablated], analyses=analyses) == {}
+    unjudged = {"duplex": {"humdial": {**analyses["duplex"]["humdial"], "behaviour": "timed"}}}
+    found = beside_told(tmp_path, "humdial", [talk], analyses=unjudged)
+    [told] = found.values()
+    assert told == {"Delay": "1.500"}, "no judge was asked: only the delay may be compared"
+
+
+def test_a_composite_without_a_judge_says_so(tmp_path: Path) -> None:
+    told = {"respond": 70.0, "resume": 40.0, "delay_sec": 1.5, "delay_score": 50.0, "final": 54.0}
+
+    def composite(behaviour: str) -> str:
+        found = {"v1": [], "v15": [], "changes": [], "humdial": {**told, "behaviour": behaviour}}
+        drawn = page.page(material(tmp_path, {**whole([]), "analyses": {"duplex": found}}))
+        return words(section(drawn, "duplex"))
+
+    timed, judged = composite("timed"), composite("judged")
+    assert "A composite after HumDial's, from the recording alone" in timed
+    assert "No judge was asked" in timed and "not to be held against published" in timed
+    assert "HumDial's composite" in judged and "No judge was asked" not in judged
 
 
 def test_silence_is_told_beside_what_is_judged(tmp_path: Path) -> None:

@@ -2,11 +2,13 @@
 
 import io
 import re
+import socket
 from base64 import b64decode
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import hibari.voices
 import numpy as np
 import orjson
 import pytest
@@ -28,12 +30,14 @@ from server.scoring.judging import (
     vocalbench,
     vstyle,
 )
+from server.scoring.judging import flat as flat_voice
 from server.scoring.judging.echat import EChat
 from server.scoring.judging.flat import FlatVoices
 from server.scoring.judging.judge import Judge
 from server.scoring.judging.rubric import FOLDER, enclosed, rubric
-from server.scoring.score import Asking, JudgeNamed
+from server.scoring.score import Asking, JudgeNamed, Passing, Unscored
 from server.scoring.scored import Usage
+from server.sessions.format import ModelUsed
 from tests.judge_serving import JudgeServer, Says, grades, judging
 from tests.scoring_parts import conversation, exchange, silence, turn
 
@@ -41,6 +45,7 @@ JUDGED = (
     "echomind", "aeq", "echat", "humdial", "vstyle", "vocalbench", "vocal_empathy",
     "counterfactual", "empathy_choice", "relevance",
 )  # fmt: skip
+HEART = Path(hibari.voices.voice_path("heart")).name
 SPEAKING = {"emotion": {"sad": 0.9, "neutral": 0.1}, "unknown": []}
 
 
@@ -417,15 +422,62 @@ def test_without_a_reply_to_another_cue_words_are_not_compared() -> None:
     assert scores["prefers_ours_words"].unscored == "no reply to another cue"
 
 
-def test_a_voice_that_is_not_here_is_not_replaced_by_another() -> None:
+def spoken_by(backend: str, **more: Any) -> Exchange:
     said = exchange(sound=silence(3))
-    said.conversation.session.models["speaker"] = said.conversation.session.models[
-        "speaker"
-    ].model_copy(update={"backend": "kokoro"})
+    used = ModelUsed.model_validate({"backend": backend, **more})
+    said.conversation.session.models["speaker"] = used
+    return said
+
+
+@pytest.mark.parametrize(
+    ("spoken", "why"),
+    [
+        (spoken_by("kokoro", options={"folder": "nowhere"}), flat_voice.NO_VOICE),
+        (spoken_by("hibari", options={"voice": "nobody"}), flat_voice.NO_VOICE),
+        (spoken_by("somebody"), flat_voice.NO_VOICE),
+        (spoken_by("standin", options={"colour": "red"}), flat_voice.NO_VOICE),
+        (
+            spoken_by("openai", options={"url": "http://192.0.2.1/v1", "model": "m", "voice": "v"}),
+            flat_voice.ELSEWHERE,
+        ),
+        (
+            spoken_by("hibari", files=[{"name": HEART, "sha256": "0" * 64}]),
+            flat_voice.ANOTHER,
+        ),
+    ],
+    ids=["no weights", "no such voice", "no such backend", "no such option", "elsewhere", "other"],
+)
+def test_a_voice_that_is_not_here_is_not_replaced_by_another(spoken: Exchange, why: str) -> None:
     with judging(Says("no")) as server:
-        scores = counterfactual.build(server.settings(hears=True)).measure(said)
-    assert scores["prefers_ours_voice"].unscored == "the voice that spoke is not here"
+        scores = counterfactual.build(server.settings(hears=True)).measure(spoken)
+    assert scores["prefers_ours_voice"].unscored == why
     assert server.asked == []
+
+
+def test_no_voice_is_fetched_to_score_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HIBARI_HOME", str(tmp_path))
+    monkeypatch.setattr("hibari.voices.download", lambda *_: pytest.fail("it went to the hub"))
+    other = next(name for name in hibari.voices.VOICES if name != "heart")
+    with pytest.raises(Unscored, match="not here"):
+        FlatVoices().said(spoken_by("hibari", options={"voice": other}))
+
+
+def test_any_voice_the_record_names_says_the_words_again() -> None:
+    voices = FlatVoices()
+    fast = voices.said(spoken_by("standin", options={"word_sec": 0.1}))
+    words = len(exchange().reply_words().split())
+    assert fast.duration == pytest.approx(0.1 * words, abs=0.05)
+    slow = voices.said(spoken_by("standin", options={"word_sec": 0.2}))
+    assert slow.duration == pytest.approx(2 * fast.duration, rel=0.05)
+
+
+def test_a_voice_server_that_is_down_is_tried_again_by_the_next_run() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # nobody listens there
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
+        options = {"url": url, "model": "m", "voice": "v"}
+        with pytest.raises(Passing, match="the voice did not speak"):
+            FlatVoices().said(spoken_by("openai", options=options))
 
 
 @pytest.mark.slow

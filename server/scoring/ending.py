@@ -1,12 +1,14 @@
 """Ending when told to, whatever is going on."""
 
+import asyncio
 import os
 import signal
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Any
 
 from server.scoring.errors import Stopped
 
@@ -35,6 +37,28 @@ def ended_by_signals() -> Iterator[None]:
         signal.set_wakeup_fd(previous)
         signal.signal(signal.SIGTERM, before)
         theirs.close()
+
+
+async def until_told(work: Coroutine[Any, Any, None]) -> None:
+    """Work that SIGTERM breaks off as Ctrl-C does: it is cancelled, and when it has ended, Stopped
+    is raised."""
+    loop, task = asyncio.get_running_loop(), asyncio.ensure_future(work)
+    told = False
+
+    def stop() -> None:
+        nonlocal told
+        told = True
+        task.cancel()
+
+    loop.add_signal_handler(signal.SIGTERM, stop)
+    try:
+        await task
+    except asyncio.CancelledError:
+        if told:
+            raise Stopped from None
+        raise
+    finally:
+        loop.remove_signal_handler(signal.SIGTERM)
 
 
 def exit_code(stopped: BaseException) -> int:

@@ -32,6 +32,7 @@ MODULES = {
     "heard": "server.scoring.duplex.heard",
     "taking_turns": "server.scoring.duplex.taking_turns",
     "overlaps": "server.scoring.duplex.overlaps",
+    "overlap_quality": "server.scoring.duplex.quality",
     "relevance": "server.scoring.duplex.relevance",
 }
 

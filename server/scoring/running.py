@@ -5,8 +5,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from server.recording.whole_files import PRIVATE_FOLDER
 from server.scoring import instruments
+from server.scoring.alone import alone
 from server.scoring.cache import Cache
 from server.scoring.errors import ScoringError
 from server.scoring.finishing import Finishing
@@ -60,11 +60,7 @@ def score(
     except StorageFailed as error:
         raise ScoringError(str(error)) from None
     out = out.absolute()
-    try:
-        out.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
-    except OSError as error:
-        raise ScoringError(f"{out} cannot be made: {error.strerror}") from None
-    with Spool(out) as exchanges, Spool(out) as answers:
+    with alone(out), Spool(out) as exchanges, Spool(out) as answers:
         gathered = Gathered.of(made, exchanges, answers)
         gathered.broken += chosen.broken
         kept = _Kept(found, made, out, settings, say)

@@ -27,6 +27,7 @@ V1 = {
 }
 _OVERLAP = (
     "overlap_behaviour",
+    "overlap_behaviour_timed",
     "stop_latency_sec",
     "response_latency_sec",
     "first_response_sec",
@@ -42,6 +43,9 @@ CHANGES = (
     "overlap_pitch_spread_change_st",
     "overlap_intensity_change_db",
     "overlap_intensity_spread_change_db",
+    "overlap_dnsmos_change",
+    "overlap_distillmos_change",
+    "overlap_utmos_change",
 )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from math import log
+from typing import Literal
 
 import numpy as np
 from pydantic import BaseModel
@@ -14,7 +15,7 @@ from server.scoring.scored import Scored
 # baseline gives all the others to within 0.1.
 LEAST_SEC, BASELINE_SEC = 0.624, 3.592
 SHARES = {"respond": 0.4, "resume": 0.4, "delay_score": 0.2}
-BEHAVIOUR = "overlap_behaviour"
+JUDGED, TIMED = "overlap_behaviour", "overlap_behaviour_timed"
 INTERRUPTED = ("user_interruption",)
 DISTRACTED = ("user_backchannel", "talking_to_other", "background_speech")
 DELAYS = {
@@ -25,10 +26,14 @@ DELAYS = {
 
 
 class HumDial(BaseModel):
-    """Everything is None where a part of it could not be scored; `missing` says which.
+    """Of answering and going on by a judge where one was asked, else by the recording alone.
+
+    Everything is None where a part of it could not be scored; `missing` says which.
 
     Each kind of overlap counts the same, however many items it has.
     """
+
+    behaviour: Literal["judged", "timed"] = "judged"
 
     respond: float | None = None  # % of interruptions that were answered
     resume: float | None = None  # % of all else after which the reply went on
@@ -52,10 +57,9 @@ def composite(scored: Scored) -> HumDial | None:
     if not tasks & {*INTERRUPTED, *DISTRACTED}:
         return None
     least, baseline = scored.humdial_delays or (LEAST_SEC, BASELINE_SEC)
-    respond, resume = (
-        _values(scored, BEHAVIOUR, INTERRUPTED),
-        _values(scored, BEHAVIOUR, DISTRACTED),
-    )
+    judged = bool(_values(scored, JUDGED, (*INTERRUPTED, *DISTRACTED)))
+    shown = JUDGED if judged else TIMED
+    respond, resume = (_values(scored, shown, among) for among in (INTERRUPTED, DISTRACTED))
     delays = {name: _values(scored, name, among) for name, among in DELAYS.items()}
     parts = {"respond": respond, "resume": resume, **delays}
     means = {name: mean for name, by_task in delays.items() if (mean := _mean(by_task)) is not None}
@@ -70,6 +74,7 @@ def composite(scored: Scored) -> HumDial | None:
         final = sum(SHARES[name] * value for name, value in told.items() if value is not None)
     plain = HumDial.model_fields["note"].default if scored.humdial_delays is None else ""
     return HumDial(
+        behaviour="judged" if judged else "timed",
         **told,
         delays_sec=means,
         delay_sec=whole,

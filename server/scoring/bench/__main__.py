@@ -10,6 +10,7 @@ import typer
 
 from server.client import CONSENT, consented
 from server.consent import SCOPES, Consent
+from server.scoring.alone import alone
 from server.scoring.annotation import CueGiven, Prompt, Variant
 from server.scoring.asked import Asked, settings
 from server.scoring.bench.conditions import conditions
@@ -18,7 +19,7 @@ from server.scoring.bench.folder import Benchmark, ResultFolder
 from server.scoring.bench.loaders import NAMES, data_set, load
 from server.scoring.bench.planning import TASKS, Play, Wanted, plays, situations
 from server.scoring.bench.running import Runner
-from server.scoring.ending import ended_by_signals, exit_code
+from server.scoring.ending import ended_by_signals, exit_code, until_told
 from server.scoring.errors import ScoringError, Stopped
 from server.scoring.progress import shown
 from server.scoring.room import refuse_sessions
@@ -54,7 +55,8 @@ def main(
     ] = None,
     consent: Annotated[str, typer.Option(metavar="SCOPES", help=CONSENT)] = ",".join(SCOPES),
     noise: Annotated[str, typer.Option(help="Pink noise at these dB below the voice: 20,10.")] = "",
-    speed: Annotated[str, typer.Option(help="Played so much faster: 0.8,1.2.")] = "",
+    speed: Annotated[str, typer.Option(help="Spoken so much faster, same pitch: 0.8,1.2.")] = "",
+    rate: Annotated[str, typer.Option(help="As a tape so much faster: pitch, too.")] = "",
     codec: Annotated[str, typer.Option(help="Through mulaw,alaw,gsm,opus,vorbis or mp3.")] = "",
     token: Annotated[
         str | None,
@@ -94,7 +96,7 @@ def main(
         refuse_sessions(out)
         chosen = data_set(name)
         wanted = Wanted(
-            conditions(noise, speed, codec),
+            conditions(noise, speed, rate, codec),
             _some("variants", variants, get_args(Variant)),
             _some("tasks", tasks, TASKS),
             CUES if ablation else cast(tuple[CueGiven, ...], _some("cue", cue, CUES)),
@@ -115,11 +117,12 @@ def main(
             settings=_told(wanted, consent, concurrency),
         )
         print(f"{chosen.title}: {chosen.licence}; {chosen.source}", file=sys.stderr)
-        folder = ResultFolder.open(out, about)
-        runner = Runner(folder, url, consented(consent) or Consent(), token, realtime, concurrency)
-        _play(runner, listed)
-        if score and folder.done:
-            _score(out, how, workers)
+        allowed = consented(consent) or Consent()
+        with alone(out):
+            folder = ResultFolder.open(out, about)
+            _play(Runner(folder, url, allowed, token, realtime, concurrency), listed)
+            if score and folder.done:
+                _score(out, how, workers)
     except (BenchmarkError, ScoringError) as error:
         _complain(str(error))
         raise typer.Exit(1) from None
@@ -135,8 +138,8 @@ def _play(runner: Runner, listed: list[Play]) -> None:
 
         runner.progress = progress
         try:
-            asyncio.run(runner.run(listed))
-        except KeyboardInterrupt as error:
+            asyncio.run(until_told(runner.run(listed)))
+        except (Stopped, KeyboardInterrupt) as error:
             done, out = len(runner.folder.done), runner.folder.path
             _complain(f"stopped; {done} of {len(listed)} are in {out}, run again to go on.")
             raise typer.Exit(exit_code(error)) from None

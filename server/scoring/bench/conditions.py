@@ -11,6 +11,7 @@ from models.audio import resample
 from models.types import WIRE_RATE, Samples
 from server.client import voiced_frames
 from server.scoring.bench.errors import BenchmarkError
+from server.scoring.bench.tempo import stretched
 
 CLEAN = "clean"
 VOICE_FRAME = WIRE_RATE // 100
@@ -36,11 +37,14 @@ class Condition:
     pace: float = 1.0
 
 
-def conditions(noise: str = "", speed: str = "", codec: str = "") -> list[Condition]:
+def conditions(
+    noise: str = "", speed: str = "", rate: str = "", codec: str = ""
+) -> list[Condition]:
     """Those of a command line, each a list with commas; undisturbed comes first."""
     found = [Condition(CLEAN, lambda clip: clip)]
     found += [_noise(_number(each, "noise")) for each in _listed(noise)]
     found += [_speed(_number(each, "speed")) for each in _listed(speed)]
+    found += [_rate(_number(each, "rate")) for each in _listed(rate)]
     found += [_codec(each) for each in _listed(codec)]
     return list({each.name: each for each in found}.values())
 
@@ -86,14 +90,24 @@ def _noise(snr_db: float) -> Condition:
 
 
 def _speed(factor: float) -> Condition:
-    if not SLOWEST <= factor <= FASTEST:
-        raise BenchmarkError(f"--speed takes numbers from {SLOWEST} to {FASTEST}, not {factor:g}.")
-    # As a tape that runs faster: pace and pitch change together.
+    """As somebody who speaks faster: the pitch stays."""
+    _refuse_pace("speed", factor)
+    return Condition(f"speed {factor:g}", lambda clip: stretched(clip, factor), factor)
+
+
+def _rate(factor: float) -> Condition:
+    """As a tape that runs faster: pace and pitch change together."""
+    _refuse_pace("rate", factor)
     return Condition(
-        f"speed {factor:g}",
+        f"rate {factor:g}",
         lambda clip: resample(clip, round(WIRE_RATE * factor), WIRE_RATE),
         factor,
     )
+
+
+def _refuse_pace(flag: str, factor: float) -> None:
+    if not SLOWEST <= factor <= FASTEST:
+        raise BenchmarkError(f"--{flag} takes numbers from {SLOWEST} to {FASTEST}, not {factor:g}.")
 
 
 def _codec(name: str) -> Condition:

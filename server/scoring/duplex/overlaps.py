@@ -7,6 +7,7 @@ import numpy as np
 
 from models.types import WIRE_RATE, AudioChunk
 from server.scoring.annotation import Annotation, Task
+from server.scoring.duplex.behaviour import NO_OVERLAP, behaviour, right
 from server.scoring.duplex.ears import Ears, Sides, ears
 from server.scoring.duplex.manner import Manner, cutoffs, manner
 from server.scoring.duplex.segments import Segment, between, gaps, merged, reaching
@@ -15,7 +16,7 @@ from server.scoring.exchange import Exchange
 from server.scoring.score import JudgeNamed, Measure, Score, Unscored
 from server.scoring.settings import Settings
 
-VERSION = 2
+VERSION = 3
 USER_GAP, REPLY_GAP = 0.6, 0.5  # seconds; as the authors merge
 TASKS: tuple[Task, ...] = (
     "user_interruption", "user_backchannel", "talking_to_other", "background_speech",
@@ -24,6 +25,7 @@ ITEMS: tuple[Task, ...] = ("interruption", *TASKS)  # of which one is a whole re
 _AROUND = (0.09, 0.15)  # seconds before and after the place where the reply falls silent
 _LAST = 1e-6
 _NOBODY = "nobody talked over the reply"
+FEW = "too little speech before or after"
 
 _FOUND = (
     "Voices are found by Silero in both channels, the reply's echo taken out of the user's; user "
@@ -81,8 +83,17 @@ MEASURES = (
         "-60; the authors count such falls in all that is said before and after, above the noise.",
         "", False, 0, 1,
     ),
+    Measure(
+        "overlap_behaviour_timed", "Behaves rightly when talked over, by the recording", "duplex",
+        "Whether the reply stops for an interruption and another begins, and goes on when others "
+        "talk: told by when both sound, without a judge.",
+        _FOUND + " A reply that falls silent and sounds again within one logged reply went on. "
+        "Sound does not tell whether an answer answers: Full-Duplex-Bench and HumDial ask a judge, "
+        "whose opinion is `overlap_behaviour`.", "%", True, 0, 100,
+    ),
 )  # fmt: skip
 _CHANGES = tuple(each.name for each in MEASURES[3:8])
+_ABOUT_ONE = ("abrupt_cut", "overlap_behaviour_timed", *_CHANGES)  # told by one overlap of several
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,26 +126,57 @@ class Overlaps:
         return None
 
     def measure(self, exchange: Exchange) -> dict[str, Score]:
-        task = exchange.annotation.task
-        if task not in (None, "conversation", *ITEMS):
-            raise Unscored("another task")
-        if task not in ITEMS and (exchange.reply is None or not exchange.reply.spoken):
-            raise Unscored("no reply")
-        exchange.sound_allowed()
-        sides = self.ears.sides(exchange.conversation)
-        user, reply = merged(sides.user, USER_GAP), merged(sides.reply, REPLY_GAP)
-        found = met(exchange, user, reply)
+        whole = heard(exchange, self.ears)
         times = {
-            "stop_latency_sec": _stop(found),
-            "response_latency_sec": _response(exchange, found, user, reply),
-            "first_response_sec": _first_response(exchange, user, reply),
+            "stop_latency_sec": _stop(whole.found),
+            "response_latency_sec": _response(exchange, whole),
+            "first_response_sec": _first_response(exchange, whole.user, whole.reply),
         }
         try:
-            over = overlap(exchange.annotation, found, user, reply)
+            over = whole.overlap(exchange.annotation)
         except Unscored as none:
-            return times | dict.fromkeys(("abrupt_cut", *_CHANGES), Score.none(none))
-        cut = {"abrupt_cut": _abrupt(over, sides)}
-        return times | cut | _changes(exchange, over, sides, user)
+            return times | dict.fromkeys(_ABOUT_ONE, Score.none(none))
+        one = {
+            "abrupt_cut": _abrupt(over, whole.sides),
+            "overlap_behaviour_timed": _behaviour(exchange, over, whole),
+        }
+        return times | one | _changes(whole, whole.parted(exchange))
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """Both sides, their gaps closed, and where they meet."""
+
+    sides: Sides
+    user: Sequence[Segment]
+    reply: Sequence[Segment]
+    found: Sequence[Overlap]
+
+    def overlap(self, note: Annotation) -> Overlap:
+        return overlap(note, self.found, self.user, self.reply)
+
+    def parted(self, exchange: Exchange) -> tuple[tuple[float, float], tuple[float, float]]:
+        """From where to where is before the overlap, and from where to where after it."""
+        over = self.overlap(exchange.annotation)
+        split = _split(over.user.end, self.sides.words)
+        if exchange.annotation.overlap_start is not None:  # the item is the whole recording
+            return (0.0, split), (split, self.sides.seconds)
+        begin = exchange.reply.start / WIRE_RATE if exchange.reply else over.reply.start
+        later = (each.start for each in self.user if each.start > over.user.end)
+        return (begin, split), (split, next(later, self.sides.seconds))
+
+
+def heard(exchange: Exchange, ears: Ears) -> Heard:
+    """Unscored where there is nothing to be talked over."""
+    task = exchange.annotation.task
+    if task not in (None, "conversation", *ITEMS):
+        raise Unscored("another task")
+    if task not in ITEMS and (exchange.reply is None or not exchange.reply.spoken):
+        raise Unscored("no reply")
+    exchange.sound_allowed()
+    sides = ears.sides(exchange.conversation)
+    user, reply = merged(sides.user, USER_GAP), merged(sides.reply, REPLY_GAP)
+    return Heard(sides, user, reply, met(exchange, user, reply))
 
 
 def build(settings: Settings) -> Overlaps:
@@ -205,10 +247,8 @@ def _stop(found: Sequence[Overlap]) -> Score:
     return Score(mean, f"the reply stopped at {stopped} of {len(found)} overlaps")
 
 
-def _response(
-    exchange: Exchange, found: Sequence[Overlap], user: Sequence[Segment], reply: Sequence[Segment]
-) -> Score:
-    waits = gaps(user, reply)
+def _response(exchange: Exchange, whole: Heard) -> Score:
+    found, waits = whole.found, gaps(whole.user, whole.reply)
     if exchange.annotation.task not in ITEMS:
         ends = {each.user.end for each in found if each.reply.end <= each.user.end}
         if not ends:
@@ -232,24 +272,29 @@ def _abrupt(over: Overlap, sides: Sides) -> Score:
     return Score(float(bool(cutoffs(AudioChunk(padded, sound.rate)))))
 
 
+def _behaviour(exchange: Exchange, over: Overlap, whole: Heard) -> Score:
+    if (wanted := right(exchange.annotation)) is None:
+        return Score.none(NO_OVERLAP)
+    logged = [
+        Segment(turn.start / WIRE_RATE, turn.end / WIRE_RATE)
+        for turn in exchange.conversation.turns
+        if turn.role == "assistant" and turn.spoken
+    ]
+    shown = behaviour(over.user, over.reply, whole.user, whole.reply, logged)
+    told = f"{shown.did}: {shown.why}; right would be {wanted}"
+    return Score(100.0 * (shown.did == wanted), told)
+
+
 # -- before and after
 
 
-def _changes(
-    exchange: Exchange, over: Overlap, sides: Sides, user: Sequence[Segment]
-) -> dict[str, Score]:
-    split = _split(over.user.end, sides.words)
-    if exchange.annotation.overlap_start is not None:  # the item is the whole recording
-        begin, horizon = 0.0, sides.seconds
-    else:
-        begin = exchange.reply.start / WIRE_RATE if exchange.reply else over.reply.start
-        horizon = next((each.start for each in user if each.start > over.user.end), sides.seconds)
+def _changes(whole: Heard, parts: Sequence[tuple[float, float]]) -> dict[str, Score]:
+    words = whole.sides.words
     rates = [
-        per_minute([word for word in sides.words if from_ <= word.start and word.end <= to + _LAST])
-        for from_, to in ((begin, split), (split, horizon))
+        per_minute([word for word in words if begin <= word.start and word.end <= end + _LAST])
+        for begin, end in parts
     ]
-    manners = [_manner(sides, *span) for span in ((begin, split), (split, horizon))]
-    return _told(rates, manners)
+    return _told(rates, [_manner(whole.sides, *part) for part in parts])
 
 
 def _split(at: float, words: Sequence[TimedWord]) -> float:
@@ -257,23 +302,27 @@ def _split(at: float, words: Sequence[TimedWord]) -> float:
     return next((word.start for word in words if word.end > at), at)
 
 
+def speech(sides: Sides, begin: float, end: float) -> AudioChunk | None:
+    """All that the reply says between two moments, without its pauses."""
+    parts = between(sides.reply, begin, end)
+    return AudioChunk.join([sides.sound("reply", *each.span) for each in parts]) if parts else None
+
+
 def _manner(sides: Sides, begin: float, end: float) -> Manner | None:
-    speech = between(sides.reply, begin, end)
-    if not speech:
-        return None
-    return manner(AudioChunk.join([sides.sound("reply", s.start, s.end) for s in speech]))
+    sound = speech(sides, begin, end)
+    return manner(sound) if sound else None
 
 
 def _told(rates: Sequence[float | None], manners: Sequence[Manner | None]) -> dict[str, Score]:
-    few = Score.none("too little speech before or after")
+    few = Score.none(FEW)
     found = dict.fromkeys(_CHANGES, few)
     if rates[0] is not None and rates[1] is not None:
-        found["overlap_rate_change"] = _change(rates[0], rates[1], "words/min")
+        found["overlap_rate_change"] = change(rates[0], rates[1], "words/min")
     before, after = manners
     if before is None or after is None:
         return found
-    found["overlap_intensity_change_db"] = _change(before.level_db, after.level_db, "dB")
-    found["overlap_intensity_spread_change_db"] = _change(
+    found["overlap_intensity_change_db"] = change(before.level_db, after.level_db, "dB")
+    found["overlap_intensity_spread_change_db"] = change(
         before.level_spread_db, after.level_spread_db, "dB"
     )
     if before.pitch_hz and after.pitch_hz:
@@ -281,11 +330,11 @@ def _told(rates: Sequence[float | None], manners: Sequence[Manner | None]) -> di
         told = f"{before.pitch_hz:.0f} → {after.pitch_hz:.0f} Hz"
         found["overlap_pitch_change_st"] = Score(semitones, told)
     if before.pitch_spread_st is not None and after.pitch_spread_st is not None:
-        found["overlap_pitch_spread_change_st"] = _change(
+        found["overlap_pitch_spread_change_st"] = change(
             before.pitch_spread_st, after.pitch_spread_st, "st"
         )
     return found
 
 
-def _change(before: float, after: float, unit: str) -> Score:
-    return Score(after - before, f"{before:.1f} → {after:.1f} {unit}")
+def change(before: float, after: float, unit: str, places: int = 1) -> Score:
+    return Score(after - before, f"{before:.{places}f} → {after:.{places}f} {unit}".rstrip())

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from server.scoring.duplex.behaviour import NO_OVERLAP, RIGHT
 from server.scoring.exchange import NO_WORDS, Exchange
 from server.scoring.judging.rubric import rubric
 from server.scoring.judging.sitting import Judged, Sitting, judge, self_agreement
@@ -12,13 +13,6 @@ from server.sessions.exchanges import RecordedTurn
 
 NAME = "relevance"
 RATING, BEHAVIOUR = "interruption_rating", "overlap_behaviour"
-RESPOND, RESUME = "RESPOND", "RESUME"  # the rubric has two more
-RIGHT = {
-    "user_interruption": RESPOND,
-    "user_backchannel": RESUME,
-    "talking_to_other": RESUME,
-    "background_speech": RESUME,
-}
 VOICES = {
     "user_interruption": "the user interrupts",
     "user_backchannel": "the user says a word to show that they listen",
@@ -26,7 +20,7 @@ VOICES = {
     "background_speech": "somebody in the background talks",
 }
 INTERRUPTION = "interruption"  # of 1.0; those of 1.5 are not rated, their behaviour is told
-NO_INTERRUPTION, NO_OVERLAP = "nobody interrupted", "no overlap of Full-Duplex-Bench 1.5"
+NO_INTERRUPTION = "nobody interrupted"
 
 MEASURES = (
     Measure(

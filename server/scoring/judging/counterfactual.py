@@ -44,6 +44,7 @@ MEASURES = (
 
 class Counterfactual(Judged):
     name = NAME
+    version = 2
     rubrics = ("counterfactual_voice", "counterfactual_words")
 
     def __init__(self, judge: Judge) -> None:

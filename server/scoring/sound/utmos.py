@@ -7,10 +7,12 @@ SpeechMOS project publishes them, or `*.pt2`, any network saved with torch.expor
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 
+from models.types import Samples
 from server.scoring.exchange import Exchange
 from server.scoring.score import JudgeNamed, Measure, Score, Unavailable, Unscored
 from server.scoring.settings import Settings
@@ -38,22 +40,26 @@ MEASURES = (
 _STRIDES = (5, 2, 2, 2, 2, 2, 2)  # of wav2vec 2.0's convolutions
 _HEAD = 64  # features of one attention head
 
-Rate = Callable[[Tensor], Tensor]  # 1 × samples at 16 kHz to one rating
+Network = Callable[[Tensor], Tensor]  # 1 × samples at 16 kHz to one rating
 
 
 @dataclass(frozen=True, slots=True)
 class Utmos:
-    rate: Rate
+    network: Network
     device: str
     key: str
     judge: JudgeNamed | None
 
     def measure(self, exchange: Exchange) -> Mapping[str, Score]:
+        return self.rate(reply_clip(exchange))
+
+    def rate(self, clip: Samples) -> Mapping[str, Score]:
+        """Of a clip at 16 kHz."""
         import torch
 
-        clip = torch.from_numpy(reply_clip(exchange).astype(np.float32))[None].to(self.device)
+        shown = torch.from_numpy(clip.astype(np.float32))[None].to(self.device)
         with torch.inference_mode():
-            rated = float(self.rate(clip).flatten()[0])
+            rated = float(self.network(shown).flatten()[0])
         if not np.isfinite(rated):
             raise Unscored("the network gave no number")
         return {"utmos": Score(rated)}
@@ -67,9 +73,11 @@ def build(settings: Settings) -> Utmos:
     torch_for(NAME)
     exported = path.suffix == ".pt2"
     device = "cpu" if exported else settings.device  # it runs where it was exported
-    rate = _exported(path) if exported else _strong(path, device)
+    network = _exported(path) if exported else _strong(path, device)
     version = f"{path.name} {digest(path)}"
-    return Utmos(rate, device, f"utmos 1: {version}", JudgeNamed(NAME, version))
+    # Which network was exported is known by the name of its file alone.
+    named = JudgeNamed(f"{NAME} (exported)" if exported else f"{NAME}22 strong", version)
+    return Utmos(network, device, f"utmos 1: {version}", named)
 
 
 def _file(given: Path) -> Path:
@@ -82,17 +90,19 @@ def _file(given: Path) -> Path:
     return found[0]
 
 
-def _exported(path: Path) -> Rate:
+@lru_cache(1)  # the quality after overlaps is rated by the same one
+def _exported(path: Path) -> Network:
     import torch
 
     try:
-        rate: Rate = torch.export.load(path).module()
+        network: Network = torch.export.load(path).module()
     except Exception as error:  # torch's own have no common base
         raise Unavailable(f"{path.name} cannot be read as an exported network") from error
-    return rate
+    return network
 
 
-def _strong(path: Path, device: str) -> Rate:
+@lru_cache(1)
+def _strong(path: Path, device: str) -> Network:
     """Wav2vec 2.0, two learned tokens for domain and listener, a recurrent layer and a head."""
     import torch
 

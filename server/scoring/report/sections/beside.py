@@ -31,6 +31,7 @@ SPEECH = {"human": "people's speech", "synthetic": "synthetic speech"}
 ANALYSIS = "analysis:"
 USUAL = (None, "perceived")  # what analyses are over
 ELSEWHERE, CAUTION = "§", "‡"
+JUDGED = ("respond", "resume", "final")  # of HumDial's composite
 
 
 def beside(material: Material) -> Section:
@@ -214,6 +215,9 @@ def _analysed(path: Sequence[str], material: Material) -> float | None:
         return getattr(standing[0], path[2] if len(path) > 2 else "score") if standing else None
     told: Any = material.head.analyses
     for name in path:
+        # What no judge has said stands beside no judge's opinion; a delay is a delay.
+        if name in JUDGED and isinstance(told, dict) and told.get("behaviour") == "timed":
+            return None
         told = told.get(name) if isinstance(told, dict) else None
     return float(told) if isinstance(told, int | float) else None
 

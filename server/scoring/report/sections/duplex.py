@@ -28,6 +28,7 @@ TASKS = {
     "background_speech": "Somebody else talks",
     "conversation": "Plain conversation",
 }
+TIMED = "A composite after HumDial's, from the recording alone"
 
 
 def duplex(material: Material) -> Section:
@@ -109,7 +110,8 @@ def _changes(found: Duplex, material: Material) -> list[Block]:
 def _humdial(found: HumDial | None) -> list[Block]:
     if found is None:
         return []
-    blocks: list[Block] = [Heading("HumDial's composite")]
+    timed = found.behaviour == "timed"
+    blocks: list[Block] = [Heading(TIMED if timed else "HumDial's composite")]
     if found.final is None:
         missing = ", ".join(found.missing) or "a part"
         blocks.append(nothing(f"It cannot be told: {missing} could not be scored."))
@@ -128,8 +130,14 @@ def _humdial(found: HumDial | None) -> list[Block]:
         plain("Delay score", figure(number(found.delay_score, 1)), figure("–")),
         plain("Final", figure(number(found.final, 1), strong=True), figure("–")),
     )
+    by = (
+        "No judge was asked: what was answered and let pass is told by when both sides sound, so "
+        "these figures are not to be held against published ones. "
+        if timed
+        else ""
+    )
     caption = (
-        "0.4 · answered + 0.4 · let pass + 0.2 · delay score; the delay score is 100 at "
+        f"{by}0.4 · answered + 0.4 · let pass + 0.2 · delay score; the delay score is 100 at "
         f"{found.least_sec:g} s and 50 at {found.baseline_sec:g} s. {found.note}"
     )
     blocks.append(Table(("Part", "Value", "n"), rows, caption.strip(), frozenset({1, 2})))
