@@ -21,6 +21,8 @@ from models.protocols import Models
 from models.warm import warm
 from models.weights import WeightsError
 from server import config
+from server.draining import DrainingServer
+from server.sockets import LineSocket
 
 MAX_MESSAGE_BYTES = 24 * 1024 * 1024  # a 15 MiB append in base64, with room
 
@@ -95,7 +97,7 @@ def _no_door(host: str, port: int, error: OSError) -> str:
     return f"cannot listen on {host}:{port}: {error.strerror}; choose others with HOST and PORT"
 
 
-class Server(uvicorn.Server):
+class Server(DrainingServer):
     """One that says where it listens, once it does."""
 
     def __init__(self, settings: uvicorn.Config, opened: Callable[[str], None]) -> None:
@@ -121,7 +123,9 @@ async def serve(
     server = Server(
         uvicorn.Config(
             app,
-            ws="websockets-sansio",
+            ws=LineSocket,
+            ws_ping_interval=settings.ping_sec,
+            ws_ping_timeout=settings.ping_sec,
             ws_max_size=MAX_MESSAGE_BYTES,
             ws_per_message_deflate=False,  # speech does not compress, and it costs a core
             log_level="warning",

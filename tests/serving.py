@@ -14,6 +14,8 @@ from models.protocols import Models
 from server import app
 from server.app import House
 from server.config import PROFILES, Config
+from server.draining import DrainingServer
+from server.sockets import LineSocket
 
 
 def standins(**roles: Any) -> Models:
@@ -36,12 +38,12 @@ async def serving(
 @asynccontextmanager
 async def running(application: FastAPI) -> AsyncGenerator[int, None]:
     """The port on which an application is served."""
-    server = uvicorn.Server(
+    server = DrainingServer(
         uvicorn.Config(
             application,
             host="127.0.0.1",
             port=0,
-            ws="websockets-sansio",
+            ws=LineSocket,
             ws_max_size=24 * 1024 * 1024,
             log_level="warning",
             lifespan="on",
