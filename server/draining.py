@@ -57,7 +57,8 @@ class DrainingServer(uvicorn.Server):
         super().handle_exit(sig, frame)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        await drain(self.config.app.state.house, self._hurry)  # type: ignore[union-attr]
+        if house := getattr(getattr(self.config.app, "state", None), "house", None):
+            await drain(house, self._hurry)
         await super().shutdown(sockets)
 
 

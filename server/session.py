@@ -80,8 +80,10 @@ class Session:
                         case str() | bytes():
                             await handle(self, message)
                         case Wake.LEFT:
+                            log.info("session %s waits for its client", room.config.id)
                             self.replies.fall_silent()
                         case Wake.BACK:
+                            log.info("session %s goes on", room.config.id)
                             self.replies.go_on()
                         case Wake():
                             pass

@@ -38,12 +38,16 @@ async def serving(
 @asynccontextmanager
 async def running(application: FastAPI) -> AsyncGenerator[int, None]:
     """The port on which an application is served."""
+    house: House | None = getattr(application.state, "house", None)
+    ping_sec = house.config.ping_sec if house else 20.0
     server = DrainingServer(
         uvicorn.Config(
             application,
             host="127.0.0.1",
             port=0,
             ws=LineSocket,
+            ws_ping_interval=ping_sec,
+            ws_ping_timeout=ping_sec,
             ws_max_size=24 * 1024 * 1024,
             log_level="warning",
             lifespan="on",
