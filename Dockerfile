@@ -40,7 +40,8 @@ COPY ui ui
 # Inside a container the loopback is the container's own: publish the port to choose who may reach it.
 # Recorded sessions outlive the container if a volume is mounted at /data. Without tokens of your own
 # (ATTUNE_TALKER_TOKEN, or a mounted ATTUNE_TALKER_TOKEN_FILE), an access code is made at every start,
-# and printed with the link: docker logs.
+# and printed with the link: docker logs. MAKE_TOKENS is no secret, only named like one.
+# hadolint ignore=DL3064
 ENV PATH=/opt/venv/bin:$PATH \
     PYTHONDONTWRITEBYTECODE=1 \
     PYTHONUNBUFFERED=1 \

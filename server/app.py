@@ -13,7 +13,6 @@ from fastapi.responses import HTMLResponse
 from pydantic import BaseModel
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
-from starlette.websockets import WebSocketState
 
 from models.guarded import breakers, guarded, hears
 from models.protocols import Models
@@ -36,6 +35,7 @@ from server.clock import SampleClock, WallClock
 from server.commands import handle
 from server.config import Config, choices
 from server.disk import Disk
+from server.draining import Talk
 from server.errors import server_error
 from server.guests import Guests, turn_away
 from server.health import Health
@@ -45,11 +45,14 @@ from server.metrics import Sources, exposed
 from server.neighbours import LOOPBACK
 from server.openapi import DescribedApp
 from server.page import page, policy
+from server.parking import Parking
 from server.private_log import where
 from server.probing import Prober
 from server.readiness import Judgement, Nobody, Readiness, Supervised
 from server.recording.desk import Desk, used
 from server.recording.recorder import Why
+from server.relink import Relink
+from server.resuming import resume, token_of
 from server.safe_headers import SafeHeaders
 from server.server_events import event
 from server.session import Session
@@ -90,6 +93,7 @@ class House:
             self.used,
         )
         self.ready = self._was_ready = True
+        self.stopping = False  # nobody new is let in
         self.health = Health(self.chosen)
         self.disk = Disk(self.library.local)
         self.supervised: Supervised = Nobody()
@@ -101,6 +105,8 @@ class House:
         )
         self._perceiver = models.perceiver
         self.sessions: set[str] = set()
+        self.talks: set[Talk] = set()
+        self.parking = Parking(config.resume_sec)
 
     @property
     def full(self) -> bool:
@@ -247,9 +253,26 @@ def create(models: Models, config: Config, *, plain_page: bool = True) -> FastAP
             return
         offered = socket.scope.get("subprotocols", [])
         await socket.accept("realtime" if "realtime" in offered else None)
+        if house.stopping:
+            await _refuse(
+                socket,
+                "The server is being restarted; please try again soon.",
+                "server_stopping",
+                "server stopping",
+            )
+            return
+        if token := token_of(socket):
+            tick_sec = None if config.clock == "samples" else TICK_SEC
+            await resume(socket, house.parking, token, tick_sec)
+            return
         if house.full:
             house.vitals.refused += 1
-            await _refuse(socket)
+            await _refuse(
+                socket,
+                "All seats are taken; please try again soon.",
+                "session_limit_reached",
+                "all seats taken",
+            )
             return
         await converse(socket, house, wish)
 
@@ -270,12 +293,17 @@ async def converse(socket: WebSocket, house: House, wish: dict[str, Any]) -> Non
         attune=Attune(events=socket.query_params.get("attune") == "1"),
     )
     config = updated(config, wish, has_spoken=False)
-    link = WebSocketLink(socket, None if by_samples else TICK_SEC)
+    tick_sec = None if by_samples else TICK_SEC
+    link = Relink(WebSocketLink(socket, tick_sec), tick_sec)
     clock = SampleClock() if by_samples else WallClock()
     paper = house.desk.paper(session_id, socket.headers.get("user-agent"))
     session = Session(link, house.models, clock, config, paper, house.vitals)
+    session.ticket = partial(house.parking.ticket, session_id, link)
+    link.greet = session.welcome_back
     recorder = session.room.recorder
     why: Why = "failed"
+    talk = Talk(session, link)
+    house.talks.add(talk)
     house.sessions.add(session_id)
     house.vitals.began(recorder)
     log.info("session %s opened, %d in all", session_id, len(house.sessions))
@@ -287,9 +315,15 @@ async def converse(socket: WebSocket, house: House, wish: dict[str, Any]) -> Non
         why = "lost"
     except* Exception as errors:
         log.error("session %s failed: %s", session_id, where(errors))
-        await _break_off(socket, link)
+        await _break_off(link)
     finally:
+        if link.stopped or house.stopping:
+            why = "server_stopped"
         recorder.close(why, clock.time())
+        link.release()
+        house.parking.forget(session_id)
+        house.talks.discard(talk)
+        talk.over.set()
         house.sessions.discard(session_id)
         house.vitals.ended(recorder, why)
         log.info("session %s closed", session_id)
@@ -304,25 +338,24 @@ def _ending(close_code: int | None) -> Why:
     return "lost"
 
 
-async def _refuse(socket: WebSocket) -> None:
+async def _refuse(socket: WebSocket, message: str, code: str, reason: str) -> None:
     link = WebSocketLink(socket, None)
-    problem = server_error("All seats are taken; please try again soon.", "session_limit_reached")
     try:
-        await link.tell(event("error", error=problem))
-        await socket.close(TRY_AGAIN_LATER, "all seats taken")
+        await link.tell(event("error", error=server_error(message, code)))
+        await socket.close(TRY_AGAIN_LATER, reason)
     except (LinkLost, RuntimeError):
         pass  # it did not wait for the answer
 
 
-async def _break_off(socket: WebSocket, link: WebSocketLink) -> None:
-    if socket.client_state is WebSocketState.CONNECTED:
-        problem = server_error("Something went wrong on our side; the session ends here.")
-        try:
-            await link.tell(event("error", error=problem))
-            async with asyncio.timeout(5):
-                await socket.close(INTERNAL_ERROR, "internal error")
-        except (LinkLost, RuntimeError, TimeoutError):
-            pass  # it hung up first
+async def _break_off(link: Relink) -> None:
+    if not link.socket:
+        return
+    problem = server_error("Something went wrong on our side; the session ends here.")
+    try:
+        await link.socket.tell(event("error", error=problem))
+    except LinkLost:
+        return  # it hung up first
+    await link.socket.shut(INTERNAL_ERROR, "internal error")
 
 
 def may_connect(headers: Headers, config: Config) -> bool:

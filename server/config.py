@@ -191,6 +191,9 @@ class Config(BaseSettings):
     forwarded_allow_ips: Annotated[list[str], NoDecode, BeforeValidator(_listed)] = []
     clock: Literal["wall", "samples"] = "wall"
     seats: int = Field(64, ge=1)
+    resume_sec: float = Field(30, ge=0, le=600)  # a lost client may come back for; 0: never
+    drain_sec: float = Field(10, ge=0, le=600)  # to finish the sentence in when we are stopped
+    ping_sec: float = Field(10, gt=0, le=600)  # between two, and for the answer to one
     # Web pages that may connect beside our own, as https://example.org.
     origins: Annotated[list[str], NoDecode, BeforeValidator(_listed)] = []
     log_level: Literal["debug", "info", "warning", "error"] = "info"

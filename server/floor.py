@@ -390,6 +390,8 @@ class Floor:
         detection = room.detection
         if since is None or not isinstance(detection, ServerVad) or self.utterance:
             return
+        if self._replies.away:  # they are not, and could not answer
+            return
         waited_ms = (room.position - since) * 1000 // WIRE_RATE
         if detection.idle_timeout_ms is None or waited_ms < detection.idle_timeout_ms:
             return

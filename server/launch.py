@@ -20,7 +20,9 @@ from models.protocols import Models
 from models.warm import warm
 from models.weights import WeightsError
 from server import config, exposure, log_lines, tracing
+from server.draining import DrainingServer
 from server.private_log import hush
+from server.sockets import LineSocket
 from server.supervision import Supervision
 
 MAX_MESSAGE_BYTES = 24 * 1024 * 1024  # a 15 MiB append in base64, with room
@@ -110,7 +112,7 @@ def _no_door(host: str, port: int, error: OSError) -> str:
     return f"cannot listen on {host}:{port}: {error.strerror}; choose others with HOST and PORT"
 
 
-class Server(uvicorn.Server):
+class Server(DrainingServer):
     """One that says where it listens, once it does."""
 
     def __init__(self, settings: uvicorn.Config, opened: Callable[[str], None]) -> None:
@@ -129,7 +131,9 @@ def web(app: FastAPI, settings: config.Config) -> uvicorn.Config:
     """How the port is served."""
     return uvicorn.Config(
         app,
-        ws="websockets-sansio",
+        ws=LineSocket,
+        ws_ping_interval=settings.ping_sec,
+        ws_ping_timeout=settings.ping_sec,
         ws_max_size=MAX_MESSAGE_BYTES,
         ws_per_message_deflate=False,  # speech does not compress, and it costs a core
         log_config=None,  # it logs as we do: no error's words, which may be private

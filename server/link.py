@@ -8,10 +8,12 @@ import orjson
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from server.server_events import Event
+from server.sockets import ABORT
 
 INBOX = 256  # messages waiting; past that the socket itself makes the client wait ...
 INBOX_BYTES = 32 * 1024 * 1024  # ... as past this, however few they are
 SEND_TIMEOUT_SEC = 20  # a client that reads nothing for so long is gone
+SHUT_TIMEOUT_SEC = 2  # ... and one that does not take our farewell
 
 
 class Wake(Enum):
@@ -19,6 +21,8 @@ class Wake(Enum):
 
     TICK = "tick"  # time passed without a message
     NOTE = "note"  # one of the conversation's own tasks has news
+    LEFT = "left"  # nobody is there any more, but they may come back
+    BACK = "back"  # they are
 
 
 class LinkLost(Exception):
@@ -30,6 +34,7 @@ class WebSocketLink:
         self._socket = socket
         self._tick_sec = tick_sec  # None: time passes only with messages
         self.close_code: int | None = None  # why the far end hung up, as it says
+        self.over = asyncio.Event()  # nobody uses it any more
         self._quiet = False  # nothing has come since the last tick
         self._timer: asyncio.TimerHandle | None = None
         self._waiting_bytes = 0
@@ -76,10 +81,14 @@ class WebSocketLink:
                 text = message.get("text")
                 await self._take_in(text if text is not None else message["bytes"])
         finally:
-            # The conversation must learn of the end even when its inbox is full.
-            while self._inbox.full():
-                self._inbox.get_nowait()
-            self._inbox.put_nowait(None)
+            self.part()
+
+    def part(self) -> None:
+        """Have `messages` end, whatever becomes of the socket."""
+        # The conversation must learn of the end even when its inbox is full.
+        while self._inbox.full():
+            self._inbox.get_nowait()
+        self._inbox.put_nowait(None)
 
     async def _take_in(self, message: str | bytes) -> None:
         while self._waiting_bytes and self._waiting_bytes + len(message) > INBOX_BYTES:
@@ -89,16 +98,35 @@ class WebSocketLink:
         await self._inbox.put(message)
 
     async def tell(self, event: Event) -> None:
-        await self._send({"type": "websocket.send", "text": orjson.dumps(event).decode()})
+        await self.send(orjson.dumps(event).decode())
 
     async def play(self, frame: bytes) -> None:
-        await self._send({"type": "websocket.send", "bytes": frame})
+        await self.send(frame)
 
-    async def _send(self, message: dict[str, str | bytes]) -> None:
+    async def send(self, message: str | bytes) -> None:
         if self._socket.client_state is WebSocketState.DISCONNECTED:
             raise LinkLost
+        kind = "text" if isinstance(message, str) else "bytes"
         try:
             async with asyncio.timeout(SEND_TIMEOUT_SEC):
-                await self._socket.send(message)
-        except (WebSocketDisconnect, TimeoutError, RuntimeError, OSError) as error:
+                await self._socket.send({"type": "websocket.send", kind: message})
+        except TimeoutError as error:
+            self.part()  # the socket itself would never tell
             raise LinkLost from error
+        except (WebSocketDisconnect, RuntimeError, OSError) as error:
+            raise LinkLost from error
+
+    async def shut(self, code: int, reason: str) -> None:
+        """Hang up; on one who does not even read that, without a word."""
+        try:
+            async with asyncio.timeout(SHUT_TIMEOUT_SEC):
+                await self._socket.close(code, reason)
+        except TimeoutError:
+            self.abort()
+        except (WebSocketDisconnect, RuntimeError, OSError):
+            pass  # they did
+
+    def abort(self) -> None:
+        """Let go of the socket at once."""
+        if abort := self._socket.scope.get("extensions", {}).get(ABORT):
+            abort()

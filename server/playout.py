@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -12,6 +13,9 @@ from server.clock import Clock, Gate
 PIECE = WIRE_RATE * 40 // 1000  # samples in one message: 40 ms
 GAP_SEC = 0.02  # a shorter one is lost in the client's own buffer
 RECENT_PIECES = 8  # kept, because the client may not have played them: more than any lead
+UNHEARD_PIECES = 750  # ... or as many as half a minute, of a client that fell silent
+
+Hold = Literal["doubt", "away"]  # someone may be interrupting; nobody is there to hear it
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +53,12 @@ class Playout:
         # follows what the client was given before.
         self._origin = not_before
         self._held_at: float | None = None
+        self._holds: set[Hold] = set()
         self._free = Gate(clock)
         self._free.open()
         self._acknowledged: int | None = None
         self._spoken: list[Spoken] = []
-        self._recent: deque[Samples] = deque(maxlen=RECENT_PIECES)
+        self._recent: deque[Samples] = deque(maxlen=UNHEARD_PIECES)
 
     async def play(self, chunk: SpokenChunk) -> None:
         samples = chunk.audio.samples
@@ -70,7 +75,13 @@ class Playout:
             self._origin = max(self._origin, now - self.sent / WIRE_RATE)
             await self._send(piece, self.sent)
             self.sent += len(piece)
-            self._recent.append(piece)
+            self._keep(piece)
+
+    def _keep(self, piece: Samples) -> None:
+        self._recent.append(piece)
+        kept, unheard = sum(map(len, self._recent)), self.sent - self.heard
+        while len(self._recent) > RECENT_PIECES and kept - len(self._recent[0]) >= unheard:
+            kept -= len(self._recent.popleft())
 
     async def finish(self) -> None:
         """Wait until everything sent has been played."""
@@ -90,14 +101,16 @@ class Playout:
                 return
             await self._clock.until(due)
 
-    def hold(self) -> None:
-        """Send nothing more until `resume`."""
+    def hold(self, why: Hold = "doubt") -> None:
+        """Send nothing more until `resume`, for every reason there was."""
+        self._holds.add(why)
         if self._held_at is None:
             self._held_at = self._clock.time()
             self._free.shut()
 
-    def resume(self) -> None:
-        if self._held_at is not None:
+    def resume(self, why: Hold = "doubt") -> None:
+        self._holds.discard(why)
+        if self._held_at is not None and not self._holds:
             now = self._clock.time()
             if self._keeps_buffer:
                 self._origin += now - self._held_at
@@ -106,9 +119,8 @@ class Playout:
             self._held_at = None
             self._free.open()
 
-    @property
-    def held(self) -> bool:
-        return self._held_at is not None
+    def held(self, why: Hold = "doubt") -> bool:
+        return why in self._holds
 
     def acknowledge(self, played: int) -> None:
         """The client says it has played this much; late and impossible reports are ignored."""

@@ -47,6 +47,7 @@ class Replies:
         self.has_spoken = False
         self.silent_since: int | None = None  # session position at which the last reply ended
         self.unanswered = False  # a turn ended while a reply that may not be interrupted went on
+        self.away = False  # nobody is there to hear anything
         self._room = room
         self._transcripts = transcripts
         self._percepts = percepts
@@ -167,6 +168,8 @@ class Replies:
             ran_dry=room.vitals.ran_dry,
             not_before=self.speech.reply.playout.ends_at if self.speech else 0.0,
         )
+        if self.away:
+            playout.hold("away")
         reply = Reply(
             options,
             room.models,
@@ -228,18 +231,53 @@ class Replies:
 
     async def resume(self) -> None:
         """It was nothing: go on from the held sample."""
-        if not self.speech or not self.speech.reply.playout.held:
+        if not self.speech or not self.speech.reply.playout.held():
             return
         reply = self.speech.reply
         if not reply.audible:
             reply.playout.resume()
             return
-        if self._room.config.attune.events:  # the client goes on with what it kept
-            now = self._room.position_at(self._room.clock.time())
-            self._room.ear.sounds(reply.playout.waiting, now)
-            self._room.recorder.replies.resumed(reply.id, now)
+        if self._room.config.attune.events and not self.away:
+            self._sounds_again(reply)
         reply.playout.resume()
         await self._room.tell(_held("attune.resume", reply))
+
+    def fall_silent(self) -> None:
+        """Nobody is there any more: what they have not heard waits until they are back."""
+        self.away = True
+        for running in self._running:
+            running.reply.playout.hold("away")
+        if reply := self.audible:
+            self._silenced_now()
+            self._room.recorder.replies.held(reply.id, reply.playout.heard)
+
+    def go_on(self) -> None:
+        """They are back, and have been sent again what they may have missed."""
+        self.away = False
+        if self.silent_since is not None:  # nobody could say anything since
+            self.silent_since = self._room.position
+        if (reply := self.audible) and not reply.playout.held():
+            self._sounds_again(reply)
+        for running in self._running:
+            running.reply.playout.resume("away")
+
+    def wind_up(self) -> Task | None:
+        """Say no more than the sentence being said; returns what says it, if anything does."""
+        self.drop_thought()
+        if self.away or not (reply := self.audible):
+            return None
+        reply.finish_sentence()
+        return self.speech.task if self.speech else None
+
+    @property
+    def _running(self) -> list[Running]:
+        return [each for each in (self.thought, self.speech, *self.asides.values()) if each]
+
+    def _sounds_again(self, reply: Reply) -> None:
+        """The client goes on with what it kept."""
+        now = self._room.position_at(self._room.clock.time())
+        self._room.ear.sounds(reply.playout.waiting, now)
+        self._room.recorder.replies.resumed(reply.id, now)
 
     async def interrupt(self, reason: str) -> None:
         """Stop the conversation's reply: thinking, speaking and queued sound, all at once."""

@@ -27,6 +27,8 @@ from server.trace import Trace
 DEFAULT_MAX_TOKENS = 160  # of a spoken reply: about half a minute
 AHEAD = 4  # chunks synthesised before they are needed
 LETTERS = 4  # to a token, about, in pieces of several words
+SENTENCE_ENDS = (".", "?", "!", "…", "。", "？", "！")
+CLOSING = " \n\"'”’)»"  # what may follow them
 APOLOGY = "I'm sorry, I lost my thread just now. Could you say that again?"
 UNHEARD = "I'm sorry, I couldn't make out your words just now. Could you say that again?"
 RESTING = "I'm sorry, I can't answer just now. Please give me a moment, and try again."
@@ -91,6 +93,8 @@ class Reply:
         self._audio_tokens_in = 0
         self._tokens_out = 0
         self._cut = False  # there was more to say than it might
+        self._last = False  # there is no time for more than the sentence being said
+        self._broke_off = False  # ... and there was more
         self._written = ""
         self._closing: deque[Event] = deque()  # what is still to be told of its end
 
@@ -126,10 +130,15 @@ class Reply:
                 await self._speak(self._speech(plan, counted))
             else:
                 await self._write(plan, counted)
-        reason = "max_output_tokens" if self._cut else ""
-        await self.tell_end("incomplete" if self._cut else "completed", reason)
+        reason = "max_output_tokens" if self._cut and not self._broke_off else ""
+        whole = not self._cut and not self._broke_off
+        await self.tell_end("completed" if whole else "incomplete", reason)
         await self.playout.finish()
         return True
+
+    def finish_sentence(self) -> None:
+        """Say nothing after the sentence that is being said."""
+        self._last = True
 
     async def apologise(self, failure: BackendError) -> None:
         """Say aloud that it failed, if the voice still can: silence would leave people waiting."""
@@ -149,6 +158,9 @@ class Reply:
                 if chunk.text:
                     await self.tell_part("output_audio_transcript.delta", delta=chunk.text)
                 await self.playout.play(chunk)
+                if self._last and self._written.rstrip(CLOSING).endswith(SENTENCE_ENDS):
+                    self._broke_off = True
+                    break
 
     async def _speech(
         self, plan: ReplyPlan, tokens: AsyncGenerator[str, None]

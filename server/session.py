@@ -9,7 +9,7 @@ from models.audio import decode_pcm16
 from models.perceiver_off import Off
 from models.protocols import Models
 from models.types import WIRE_RATE
-from server.clock import Clock
+from server.clock import Clock, Task
 from server.consent import Consent
 from server.errors import ClientError
 from server.floor import Floor
@@ -20,7 +20,7 @@ from server.recording.allowed import Setting
 from server.recording.paper import Paper
 from server.replies import Replies
 from server.room import Link, Room, turn_options
-from server.server_events import event
+from server.server_events import Event, event
 from server.session_config import SessionConfig
 from server.sessions.format import Capture, Client, Prompts
 from server.timeline import STALL_SEC
@@ -60,13 +60,14 @@ class Session:
         self.decoder = Decoder(config.audio.input.format)
         self._pending = bytearray()  # received, and less than a block
         self._received_at = clock.time()
+        self._received = 0  # samples
+        self.ticket: Callable[[], str | None] = lambda: None  # to come back with, once
 
     async def run(self, handle: "Handle") -> None:
         """Live until the client hangs up. `handle` answers the client's events."""
         room = self.room
-        await room.tell(event("session.created", session=room.config.payload()))
-        conversation = {"id": room.conversation.id, "object": "realtime.conversation"}
-        await room.tell(event("conversation.created", conversation=conversation))
+        for said in self._opening():
+            await room.tell(said)
         await self.introduce()
         room.recorder.when_changed(lambda: room.post(self._tell_recording))
         try:
@@ -78,6 +79,12 @@ class Session:
                     match message:
                         case str() | bytes():
                             await handle(self, message)
+                        case Wake.LEFT:
+                            log.info("session %s waits for its client", room.config.id)
+                            self.replies.fall_silent()
+                        case Wake.BACK:
+                            log.info("session %s goes on", room.config.id)
+                            self.replies.go_on()
                         case Wake():
                             pass
                     await room.take_notes()
@@ -88,13 +95,40 @@ class Session:
 
     async def introduce(self) -> None:
         """Tell the client how it can ask for, or delete, what is kept of this conversation."""
+        await self.room.tell(self._introduction())
+
+    def _introduction(self) -> Event:
         recorder = self.room.recorder
         who = {"id": recorder.session_id, "secret": recorder.secret}
-        await self.room.tell(event("attune.session", **who))
+        token = self.ticket() if self.room.config.attune.events else None
+        return event("attune.session", **who, **({"resume_token": token} if token else {}))
+
+    def welcome_back(self) -> list[Event]:
+        """What a client that was lost is told first when it comes back."""
+        told = [*self._opening(), self._introduction()]
+        where = {"session_id": self.room.recorder.session_id, "input_samples": self._received}
+        told.append(event("attune.resumed", **where))
+        for said in told:
+            self.room.recorder.told(said)
+        return told
+
+    def _opening(self) -> list[Event]:
+        room = self.room
+        conversation = {"id": room.conversation.id, "object": "realtime.conversation"}
+        return [
+            event("session.created", session=room.config.payload()),
+            event("conversation.created", conversation=conversation),
+        ]
+
+    async def wind_up(self, seconds: float) -> Task | None:
+        """The server is being stopped: returns what is still being said, if anything is."""
+        await self.room.tell(event("attune.closing", reason="server_stopping", within_sec=seconds))
+        return self.replies.wind_up()
 
     async def receive(self, pcm: bytes) -> None:
         """Audio from the client, PCM16 at WIRE_RATE."""
         self.buffer.check_room(len(pcm))
+        self._received += len(pcm) // 2
         self._pending += pcm
         for count in range(len(self._pending) // BLOCK_BYTES):
             block = bytes(self._pending[:BLOCK_BYTES])

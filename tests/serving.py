@@ -14,6 +14,8 @@ from models.protocols import Models
 from server import app
 from server.app import House
 from server.config import PROFILES, Config
+from server.draining import DrainingServer
+from server.sockets import LineSocket
 
 
 def standins(**roles: Any) -> Models:
@@ -38,15 +40,19 @@ async def running(
     application: FastAPI, how: uvicorn.Config | None = None
 ) -> AsyncGenerator[int, None]:
     """The port on which an application is served; in the way it would be, if that is given."""
+    house: House | None = getattr(application.state, "house", None)
+    ping_sec = house.config.ping_sec if house else 20.0
     if how is not None:
         how.host, how.port = "127.0.0.1", 0
-    server = uvicorn.Server(
+    server = DrainingServer(
         how
         or uvicorn.Config(
             application,
             host="127.0.0.1",
             port=0,
-            ws="websockets-sansio",
+            ws=LineSocket,
+            ws_ping_interval=ping_sec,
+            ws_ping_timeout=ping_sec,
             ws_max_size=24 * 1024 * 1024,
             log_level="warning",
             lifespan="on",

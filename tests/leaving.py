@@ -1,0 +1,81 @@
+"""Clients that are lost and come back, and what must be gone when they are."""
+
+import asyncio
+import gc
+import threading
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from struct import unpack_from
+
+import psutil
+from websockets.asyncio.client import ClientConnection, connect
+
+from tests.talker import Talker
+
+HEADER = 8
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Wait for something that tells nobody when it happens."""
+    async with asyncio.timeout(20):
+        while not condition():  # noqa: ASYNC110 - there is no event to wait for
+            await asyncio.sleep(0.005)
+
+
+def cut(talker: Talker) -> None:
+    """The connection is gone, without a word."""
+    talker.socket.transport.abort()
+
+
+def token(talker: Talker) -> str:
+    return str(talker.of("attune.session")[-1]["resume_token"])
+
+
+def last_event(talker: Talker) -> str:
+    return str(talker.events[-1]["event_id"])
+
+
+async def back(url: str, lost: Talker, *, after: str | None = None) -> ClientConnection:
+    """Another connection to the conversation of one that was lost."""
+    address = f"{url}?after={after or last_event(lost)}"
+    return await connect(
+        address, max_size=None, additional_headers={"X-Attune-Resume": token(lost)}
+    )
+
+
+@asynccontextmanager
+async def returned(url: str, lost: Talker) -> AsyncGenerator[Talker, None]:
+    """The one who was lost is back, and has been told so."""
+    async with await back(url, lost) as socket:
+        talker = Talker(socket)
+        await talker.until("attune.resumed")
+        yield talker
+
+
+def heard(*talkers: Talker) -> dict[int, bytes]:
+    """The sound of each response by its sequence; fails if anything is missing in it."""
+    replies: dict[int, bytes] = {}
+    for frame in (frame for talker in talkers for frame in talker.audio):
+        sequence, offset = unpack_from("<II", frame)
+        so_far = replies.get(sequence, b"")
+        assert offset * 2 <= len(so_far), "something is missing"
+        replies[sequence] = so_far[: offset * 2] + frame[HEADER:]
+    return replies
+
+
+@asynccontextmanager
+async def nothing_left() -> AsyncGenerator[None, None]:
+    """Afterwards there are no more tasks, threads and open files than before."""
+    process = psutil.Process()
+    gc.collect()
+    tasks, threads, files = asyncio.all_tasks(), _threads(), process.num_fds()
+    yield
+    gc.collect()
+    await until(lambda: asyncio.all_tasks() <= tasks)
+    await until(lambda: process.num_fds() <= files)
+    await until(lambda: _threads() <= threads)
+
+
+def _threads() -> set[threading.Thread]:
+    """All but those in which the event loop has somebody else wait; they are kept, and few."""
+    return {each for each in threading.enumerate() if not each.name.startswith("asyncio_")}
