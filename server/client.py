@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
 import orjson
@@ -129,20 +129,8 @@ class Call:
         try:
             async for message in self.socket:
                 now = time.monotonic()
-                if isinstance(message, bytes):
-                    samples = decode_pcm16(message[HEADER:])
-                    async with self.news:
-                        self.pieces.append(Piece(now, samples))
-                        self.news.notify_all()
-                    continue
-                event = orjson.loads(message)
-                if event["type"] == "response.output_audio.delta":
-                    samples = decode_pcm16(b64decode(event.pop("delta")))
-                    event["samples"] = len(samples)
-                    self.pieces.append(Piece(now, samples))
                 async with self.news:
-                    self.events.append(event)
-                    self.times.append(now)
+                    self.take(message, now)
                     self.news.notify_all()
         except ConnectionClosed:
             pass  # `until` tells whoever still waits
@@ -150,6 +138,19 @@ class Call:
             self.lost = True
             async with self.news:
                 self.news.notify_all()
+
+    def take(self, message: str | bytes, now: float) -> None:
+        """Take down one thing that came."""
+        if isinstance(message, bytes):
+            self.pieces.append(Piece(now, decode_pcm16(message[HEADER:])))
+            return
+        event = orjson.loads(message)
+        if event["type"] == "response.output_audio.delta":
+            samples = decode_pcm16(b64decode(event.pop("delta")))
+            event["samples"] = len(samples)
+            self.pieces.append(Piece(now, samples))
+        self.events.append(event)
+        self.times.append(now)
 
     async def until(self, *kinds: str, after: int = 0) -> int:
         """Wait for an event of one of these kinds; returns its place, plus one."""
@@ -188,6 +189,9 @@ class Call:
         return None
 
 
+AnyCall = TypeVar("AnyCall", bound=Call)
+
+
 @asynccontextmanager
 async def calling(url: str) -> AsyncGenerator[Call, None]:
     """A call to a server: connected, listening, and hung up at the end."""
@@ -195,8 +199,14 @@ async def calling(url: str) -> AsyncGenerator[Call, None]:
         socket = await connect(url, max_size=None, compression=None)
     except (OSError, WebSocketException, ValueError, TimeoutError) as error:
         raise CallError(f"cannot reach {url}: {error}; is the server running (make run)?") from None
-    async with socket:
-        call = Call(socket)
+    async with listened(Call(socket)) as call:
+        yield call
+
+
+@asynccontextmanager
+async def listened(call: AnyCall) -> AsyncGenerator[AnyCall, None]:
+    """A call that is connected: listening, and hung up at the end."""
+    async with call.socket:
         listening = asyncio.create_task(call.listen())
         try:
             yield call
