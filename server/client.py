@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
 import orjson
@@ -131,20 +131,8 @@ class Call:
         try:
             async for message in self.socket:
                 now = time.monotonic()
-                if isinstance(message, bytes):
-                    samples = decode_pcm16(message[HEADER:])
-                    async with self.news:
-                        self.pieces.append(Piece(now, samples))
-                        self.news.notify_all()
-                    continue
-                event = orjson.loads(message)
-                if event["type"] == "response.output_audio.delta":
-                    samples = decode_pcm16(b64decode(event.pop("delta")))
-                    event["samples"] = len(samples)
-                    self.pieces.append(Piece(now, samples))
                 async with self.news:
-                    self.events.append(event)
-                    self.times.append(now)
+                    self.take(message, now)
                     self.news.notify_all()
         except ConnectionClosed:
             pass  # `until` tells whoever still waits
@@ -152,6 +140,19 @@ class Call:
             self.lost = True
             async with self.news:
                 self.news.notify_all()
+
+    def take(self, message: str | bytes, now: float) -> None:
+        """Take down one thing that came."""
+        if isinstance(message, bytes):
+            self.pieces.append(Piece(now, decode_pcm16(message[HEADER:])))
+            return
+        event = orjson.loads(message)
+        if event["type"] == "response.output_audio.delta":
+            samples = decode_pcm16(b64decode(event.pop("delta")))
+            event["samples"] = len(samples)
+            self.pieces.append(Piece(now, samples))
+        self.events.append(event)
+        self.times.append(now)
 
     async def until(self, *kinds: str, after: int = 0) -> int:
         """Wait for an event of one of these kinds; returns its place, plus one."""
@@ -190,6 +191,9 @@ class Call:
         return None
 
 
+AnyCall = TypeVar("AnyCall", bound=Call)
+
+
 def token_header() -> dict[str, str]:
     """What a server that asks for tokens is shown; never on a command line, where others look."""
     token = os.environ.get(TOKEN)
@@ -207,8 +211,14 @@ async def calling(url: str) -> AsyncGenerator[Call, None]:
         if isinstance(error, InvalidStatus) and error.response.status_code == 401:
             raise CallError(f"{url} asks for a token: set {TOKEN} to one") from None
         raise CallError(f"cannot reach {url}: {error}; is the server running (make run)?") from None
-    async with socket:
-        call = Call(socket)
+    async with listened(Call(socket)) as call:
+        yield call
+
+
+@asynccontextmanager
+async def listened(call: AnyCall) -> AsyncGenerator[AnyCall, None]:
+    """A call that is connected: listening, and hung up at the end."""
+    async with call.socket:
         listening = asyncio.create_task(call.listen())
         try:
             yield call

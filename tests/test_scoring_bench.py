@@ -35,7 +35,7 @@ from server.scoring.bench import line, talk
 from server.scoring.bench.conditions import CODECS, conditions, noisy, pink
 from server.scoring.bench.errors import BenchmarkError, ItemError
 from server.scoring.bench.fetching import Fetcher, http_url
-from server.scoring.bench.folder import Benchmark, Played, ResultFolder
+from server.scoring.bench.folder import Benchmark, ResultFolder
 from server.scoring.bench.item import Item
 from server.scoring.bench.loaders import load
 from server.scoring.bench.loudspeaker import REPORT, Loudspeaker
@@ -45,6 +45,7 @@ from server.scoring.bench.prompts import asked, described, instructions, materia
 from server.scoring.bench.running import IN_A_ROW, Runner
 from server.scoring.bench.tempo import stretched
 from server.scoring.planning import plan
+from server.scoring.played import Played
 from server.scoring.running import score
 from server.scoring.settings import Settings
 from server.scoring.sources import sources

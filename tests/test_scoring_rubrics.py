@@ -591,6 +591,16 @@ def talked_over(
     )  # fmt: skip
 
 
+def test_each_behaviour_is_counted_over_all_that_the_judge_said() -> None:
+    said = iter(["RESPOND", "RESUME", "RESPOND", "UNKNOWN"])
+    with judging(lambda _, __: grades(behaviour=next(said), explanation="So.")) as server:
+        built = relevance.build(server.settings(repeats=4))
+        scores = built.measure(talked_over("user_interruption"))
+    assert scores["overlap_behaviour"].value == 50
+    found = {each: scores[name].value for each, name in relevance.SHARES.items()}
+    assert found == {"RESPOND": 50, "RESUME": 25, "UNCERTAIN": 0, "UNKNOWN": 25}
+
+
 @pytest.mark.parametrize(
     ("task", "behaviour", "value"),
     [
@@ -607,6 +617,8 @@ def test_the_right_behaviour_depends_on_who_talks(task: str, behaviour: str, val
         scores = relevance.build(server.settings()).measure(talked_over(task))
     assert scores["overlap_behaviour"].value == value
     assert scores["overlap_behaviour"].why.startswith(f"{behaviour}; right would be ")
+    shares = {each: scores[name].value for each, name in relevance.SHARES.items()}
+    assert shares == {each: 100 * (each == behaviour) for each in relevance.SHARES}
     assert scores["interruption_rating"].unscored == "nobody interrupted", "rated in 1.0 alone"
     told = material(server)
     assert told["was_being_said"] == "Once upon a time"

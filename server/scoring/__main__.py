@@ -10,6 +10,7 @@ import typer
 from server.scoring.asked import Asked, settings, situation, with_ray_address
 from server.scoring.ending import ended_by_signals, exit_code
 from server.scoring.errors import ScoringError, Stopped
+from server.scoring.options import JudgeHears, JudgeModel, JudgeRepeats, Metrics
 from server.scoring.progress import shown
 from server.scoring.running import score
 
@@ -26,21 +27,14 @@ def main(
         ),
     ],
     out: Annotated[Path, typer.Option(help="Folder of the report.")],
-    metrics: Annotated[
-        list[str] | None,
-        typer.Option(help="Metrics, instruments or families, with commas; else all."),
-    ] = None,
+    metrics: Metrics = None,
     judge: Annotated[
         str | None,
         typer.Option(help="URL of an OpenAI-style endpoint; its key is ATTUNE_JUDGE_KEY."),
     ] = None,
-    judge_model: Annotated[str | None, typer.Option(help="The judge's name there.")] = None,
-    judge_hears: Annotated[
-        bool | None, typer.Option("--judge-hears", help="It takes sound, too.")
-    ] = None,
-    judge_repeats: Annotated[
-        int | None, typer.Option(help="How often it is asked each thing.")
-    ] = None,
+    judge_model: JudgeModel = None,
+    judge_hears: JudgeHears = None,
+    judge_repeats: JudgeRepeats = None,
     allow_same_model: Annotated[
         bool | None, typer.Option("--allow-same-model", help="Let a model judge its own replies.")
     ] = None,

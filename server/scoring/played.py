@@ -1,11 +1,22 @@
-"""What a benchmark run says of itself: the data set, its licence, and items that failed."""
+"""The files of a benchmark's result: what it says of itself, and each item that was played."""
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
+from server.scoring.annotation import Annotation, Number
 from server.scoring.results import PlayedSet
 from server.sessions.place import Place, StorageFailed
 
-BENCH_FILE = "bench.json"
+BENCH_FILE, ITEMS_FILE, RUNS = "bench.json", "items.jsonl", "runs"
+
+
+class Played(BaseModel):
+    """A line of `items.jsonl`: an exchange, and what is known of it."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    session_id: str
+    number: Number = 0
+    annotation: Annotation = Annotation()
 
 
 def played(runs: str) -> PlayedSet | None:

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from server.scoring.errors import ScoringError
-from server.scoring.sources import ITEMS
+from server.scoring.played import ITEMS_FILE
 from server.sessions.format import SESSION_FILE, SESSION_ID
 from server.sessions.store import DATE
 
@@ -18,7 +18,7 @@ def refuse_sessions(out: Path) -> None:
 
 def refuse_results(out: Path) -> None:
     """ScoringError for the folder of a benchmark's result: it has a `report` of its own."""
-    if (out / ITEMS).is_file():
+    if (out / ITEMS_FILE).is_file():
         raise ScoringError(f"{out} holds the result of a benchmark: give --out another folder")
 
 

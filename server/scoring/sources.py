@@ -5,30 +5,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
-from server.scoring.annotation import Annotation, Number
+from server.scoring.annotation import Annotation
 from server.scoring.errors import ScoringError
+from server.scoring.played import ITEMS_FILE, RUNS, Played
 from server.scoring.scored import Broken
 from server.sessions.format import SESSION_FILE, SESSION_ID
 from server.sessions.place import Place
 from server.sessions.store import DATE, Store
 from server.sessions.stored import StoredSession
 
-ITEMS, RUNS = "items.jsonl", "runs"
 PLAYER = "attune-bench/"  # how the client of a benchmark names itself, and its data set
 
 Truths = Mapping[int, Annotation]  # by number of the exchange
-
-
-class ItemLine(BaseModel):
-    """One line of `items.jsonl`."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
-    session_id: str
-    number: Number = 0
-    annotation: Annotation = Annotation()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +47,7 @@ def _source(path: str) -> Source:
     place = Place.at(given)
     if place.exists(SESSION_FILE):
         return _one(given)
-    if place.exists(ITEMS):
+    if place.exists(ITEMS_FILE):
         return _result(given, place)
     store = Store.open(given)
     found = [listed.session for listed in store.listing()]
@@ -85,7 +75,7 @@ def _result(path: str, place: Place) -> Source:
     there = {listed.session.id: listed.session for listed in store.listing()}
     found = [there[session_id] for session_id in truths if session_id in there]
     broken += [
-        Broken(session_id, f"{ITEMS} names it, but it is not in {RUNS}")
+        Broken(session_id, f"{ITEMS_FILE} names it, but it is not in {RUNS}")
         for session_id in truths.keys() - there.keys()
     ]
     if not found:
@@ -94,13 +84,13 @@ def _result(path: str, place: Place) -> Source:
 
 
 def _items(place: Place, truths: dict[str, dict[int, Annotation]]) -> Iterator[Broken]:
-    for number, raw in enumerate(place.read(ITEMS).splitlines(), 1):
+    for number, raw in enumerate(place.read(ITEMS_FILE).splitlines(), 1):
         if not raw.strip():
             continue
         try:
-            item = ItemLine.model_validate_json(raw)
+            item = Played.model_validate_json(raw)
         except ValidationError as error:
             wrong = ".".join(map(str, error.errors()[0]["loc"])) or "its JSON"
-            yield Broken(f"line {number} of {ITEMS}", f"{wrong} cannot be read")
+            yield Broken(f"line {number} of {ITEMS_FILE}", f"{wrong} cannot be read")
             continue
         truths.setdefault(item.session_id, {})[item.number] = item.annotation

@@ -27,6 +27,10 @@ V1 = {
 }
 _OVERLAP = (
     "overlap_behaviour",
+    "overlap_responds",
+    "overlap_resumes",
+    "overlap_is_uncertain",
+    "overlap_is_unknown",
     "overlap_behaviour_timed",
     "stop_latency_sec",
     "response_latency_sec",

@@ -21,6 +21,7 @@ from server.scoring.bench.planning import TASKS, Play, Wanted, plays, situations
 from server.scoring.bench.running import Runner
 from server.scoring.ending import ended_by_signals, exit_code, until_told
 from server.scoring.errors import ScoringError, Stopped
+from server.scoring.options import JudgeHears, JudgeModel, JudgeRepeats, Metrics
 from server.scoring.progress import shown
 from server.scoring.room import refuse_sessions
 from server.scoring.running import score as score_all
@@ -66,17 +67,10 @@ def main(
     ] = None,
     score: Annotated[bool, typer.Option("--score/--no-score", help="Score the result.")] = True,
     judge: Annotated[str | None, typer.Option(help="As python -m server.scoring takes it.")] = None,
-    judge_model: Annotated[str | None, typer.Option(help="The judge's name there.")] = None,
-    judge_hears: Annotated[
-        bool | None, typer.Option("--judge-hears", help="It takes sound, too.")
-    ] = None,
-    judge_repeats: Annotated[
-        int | None, typer.Option(help="How often it is asked each thing.")
-    ] = None,
-    metrics: Annotated[
-        list[str] | None,
-        typer.Option(help="Metrics, instruments or families, with commas; else all."),
-    ] = None,
+    judge_model: JudgeModel = None,
+    judge_hears: JudgeHears = None,
+    judge_repeats: JudgeRepeats = None,
+    metrics: Metrics = None,
     settings_file: Annotated[
         Path | None, typer.Option("--settings", help="How to score: a TOML file.")
     ] = None,

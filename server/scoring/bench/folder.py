@@ -8,52 +8,29 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import orjson
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, Field, ValidationError
 
 from server.recording.whole_files import PRIVATE_FOLDER
-from server.scoring.annotation import Annotation, Number
 from server.scoring.bench.errors import BenchmarkError
 from server.scoring.bench.fetching import public
 from server.scoring.bench.planning import key
+from server.scoring.played import BENCH_FILE, ITEMS_FILE, RUNS, Played
+from server.scoring.results import FailedItem, PlayedSet
 from server.sessions.place import Place
 
-BENCH_FILE, ITEMS_FILE, RUNS = "bench.json", "items.jsonl", "runs"
 TOLD = 100  # failures that are told one by one
 
 
-class Played(BaseModel):
-    """A line of `items.jsonl`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-    session_id: str
-    number: Number = 0
-    annotation: Annotation
-
-
-class Failure(BaseModel):
-    item: str
-    problem: str
-
-
-class Benchmark(BaseModel):
-    """`bench.json`."""
+class Benchmark(PlayedSet):
+    """`bench.json`, whole; a report tells the part of it that is a PlayedSet."""
 
     schema_version: int = 1
-    name: str
-    title: str
-    licence: str
-    source: str
     url: Annotated[str, AfterValidator(public)]  # a login stays with whoever typed it
     began: datetime
     ended: datetime | None = None
     settings: dict[str, Any] = {}
     software: str | None = None
     models: dict[str, Any] = Field({}, description="The server's, as its sessions name them.")
-    wanted: int = 0
-    played: int = 0
-    failed: int = 0
-    problems: dict[str, int] = {}
-    failures: list[Failure] = []
 
 
 @dataclass(slots=True)
@@ -96,7 +73,7 @@ class ResultFolder:
 
     def fail(self, item: str, problem: str) -> None:
         self._problems[problem] += 1
-        self.about.failures.append(Failure(item=item, problem=problem))
+        self.about.failures.append(FailedItem(item=item, problem=problem))
 
     def write(self, wanted: int, *, over: bool = False) -> None:
         told = self.about.model_copy(

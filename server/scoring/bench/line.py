@@ -10,11 +10,19 @@ from struct import unpack_from
 import numpy as np
 import orjson
 from websockets.asyncio.client import connect
-from websockets.exceptions import ConnectionClosed, InvalidURI, WebSocketException
+from websockets.exceptions import InvalidURI, WebSocketException
 
 from models.audio import encode_pcm16
 from models.types import WIRE_RATE, Samples
-from server.client import HEADER, PIECE, PIECE_SEC, Call, CallError, token_header
+from server.client import (
+    HEADER,
+    PIECE,
+    PIECE_SEC,
+    Call,
+    CallError,
+    listened,
+    token_header,
+)
 from server.scoring.bench.fetching import public
 from server.scoring.bench.loudspeaker import Loudspeaker
 from server.scoring.sources import PLAYER
@@ -33,26 +41,15 @@ class Line(Call):
     _due: float = 0.0
     _random: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
 
-    async def listen(self) -> None:
-        try:
-            async for message in self.socket:
-                now = time.monotonic()
-                async with self.news:
-                    if isinstance(message, bytes):
-                        sequence, offset = unpack_from("<II", message)
-                        self.speaker.receive(sequence, offset, (len(message) - HEADER) // 2)
-                    else:
-                        event = orjson.loads(message)
-                        self.speaker.told(event)
-                        self.events.append(event)
-                        self.times.append(now)
-                    self.news.notify_all()
-        except ConnectionClosed:
-            pass  # `until` tells whoever still waits
-        finally:
-            self.lost = True
-            async with self.news:
-                self.news.notify_all()
+    def take(self, message: str | bytes, now: float) -> None:
+        if isinstance(message, bytes):
+            sequence, offset = unpack_from("<II", message)
+            self.speaker.receive(sequence, offset, (len(message) - HEADER) // 2)
+            return
+        event = orjson.loads(message)
+        self.speaker.told(event)
+        self.events.append(event)
+        self.times.append(now)
 
     async def say(self, pcm: bytes) -> None:
         """Play a clip into the microphone, at the pace it was spoken."""
@@ -107,11 +104,5 @@ async def line(url: str, name: str, *, realtime: bool) -> AsyncGenerator[Line, N
         raise CallError(
             f"cannot reach {public(url)}: {error}; is the server running (make run)?"
         ) from None
-    async with socket:
-        call = Line(socket, realtime=realtime)
-        listening = asyncio.create_task(call.listen())
-        try:
-            yield call
-        finally:
-            listening.cancel()
-            await asyncio.gather(listening, return_exceptions=True)
+    async with listened(Line(socket, realtime=realtime)) as call:
+        yield call

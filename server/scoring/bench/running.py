@@ -9,11 +9,12 @@ from server.client import CallError
 from server.consent import Consent
 from server.scoring.bench.errors import BenchmarkError, ItemError
 from server.scoring.bench.fetching import Fetcher
-from server.scoring.bench.folder import Played, ResultFolder
+from server.scoring.bench.folder import ResultFolder
 from server.scoring.bench.placing import placed
 from server.scoring.bench.planning import Play
 from server.scoring.bench.sound import last_audible, read_clip
 from server.scoring.bench.talk import talk
+from server.scoring.played import Played
 from server.sessions.place import StorageFailed
 from server.sessions.stored import BrokenSession, StoredSession
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from server.scoring.duplex.behaviour import NO_OVERLAP, RIGHT
+from server.scoring.duplex.behaviour import NO_OVERLAP, RESPOND, RESUME, RIGHT
 from server.scoring.exchange import NO_WORDS, Exchange
 from server.scoring.judging.rubric import rubric
 from server.scoring.judging.sitting import Judged, Sitting, judge, self_agreement
@@ -20,7 +20,21 @@ VOICES = {
     "background_speech": "somebody in the background talks",
 }
 INTERRUPTION = "interruption"  # of 1.0; those of 1.5 are not rated, their behaviour is told
+# How often each of the rubric's four behaviours was seen, as the benchmark's table has them.
+SHARES = {
+    RESPOND: "overlap_responds",
+    RESUME: "overlap_resumes",
+    "UNCERTAIN": "overlap_is_uncertain",
+    "UNKNOWN": "overlap_is_unknown",
+}
 NO_INTERRUPTION = "nobody interrupted"
+
+
+def _share(name: str, title: str, about: str) -> Measure:
+    return Measure(
+        name, title, "duplex", about, "As judged for `overlap_behaviour`.", "%", None, 0, 100
+    )
+
 
 MEASURES = (
     Measure(
@@ -37,18 +51,22 @@ MEASURES = (
         "reads what was being said, whether it was cut short, and what was said next.",
         "%", True, 0, 100,
     ),
+    _share(SHARES[RESPOND], "Responds", "Whether it takes up what was said over it."),
+    _share(SHARES[RESUME], "Resumes", "Whether it goes on with what it was saying."),
+    _share(SHARES["UNCERTAIN"], "Is uncertain", "Whether it asks to repeat, or if it was meant."),
+    _share(SHARES["UNKNOWN"], "Does neither", "Whether it says nothing, or nothing of the kind."),
     self_agreement(NAME, "Full-Duplex-Bench", "duplex"),
 )  # fmt: skip
 
 
 class Relevance(Judged):
     name = NAME
-    version = 2
+    version = 3
     rubrics = ("interruption", "overlap")
 
     def judged(self, sitting: Sitting) -> dict[str, Score]:
         rating = tried([RATING], lambda: self._rating(sitting))
-        return rating | tried([BEHAVIOUR], lambda: self._behaviour(sitting))
+        return rating | tried([BEHAVIOUR, *SHARES.values()], lambda: self._behaviour(sitting))
 
     def _rating(self, sitting: Sitting) -> Mapping[str, Score]:
         exchange = sitting.exchange
@@ -78,7 +96,10 @@ class Relevance(Judged):
         right = RIGHT[task]
         value = 100.0 * sum(each == right for each in shown) / len(shown)
         why = f"{', '.join(shown)}; right would be {right}. {verdict.why('behaviour')}".strip()
-        return {BEHAVIOUR: Score(value, why, raw=verdict.raw)}
+        shares = {
+            name: Score(100.0 * shown.count(each) / len(shown)) for each, name in SHARES.items()
+        }
+        return {BEHAVIOUR: Score(value, why, raw=verdict.raw), **shares}
 
 
 def _over(exchange: Exchange, marked: int) -> dict[str, Any]:

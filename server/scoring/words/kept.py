@@ -17,6 +17,13 @@ def answered(exchange: Exchange) -> str:
     return _kept(exchange, exchange.reply)
 
 
+def expected(exchange: Exchange) -> str:
+    """The reference that a reply is held against."""
+    if not (right := exchange.reference().strip()):
+        raise Unscored("the reference reply is empty")
+    return right
+
+
 def _kept(exchange: Exchange, turn: RecordedTurn | None) -> str:
     if not exchange.consent.transcript:
         raise Unscored(NO_WORDS)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from server.scoring.exchange import Exchange
-from server.scoring.score import Instrument, Measure, Score, Unavailable, Unscored
+from server.scoring.score import Instrument, Measure, Score, Unavailable
 from server.scoring.settings import Settings
 from server.scoring.words import bertscore
 from server.scoring.words.bertscore import NONE, Match
@@ -18,7 +18,7 @@ from server.scoring.words.encoders import (
     or_absent,
 )
 from server.scoring.words.hub_encoders import HubPieces, sentences
-from server.scoring.words.kept import answered
+from server.scoring.words.kept import answered, expected
 from server.scoring.words.minilm import NAME, minilm
 
 VERSION = 1
@@ -102,10 +102,7 @@ class Meaning:
     judge: None = None
 
     def measure(self, exchange: Exchange) -> Mapping[str, Score]:
-        right = exchange.reference().strip()
-        if not right:
-            raise Unscored("the reference reply is empty")
-        reply = answered(exchange).strip()
+        right, reply = expected(exchange), answered(exchange).strip()
         other = (exchange.annotation.alternative_reference or "").strip()
         return {
             **self._by_own(reply, right),

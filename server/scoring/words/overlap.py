@@ -6,10 +6,10 @@ from importlib.metadata import version
 from typing import Any
 
 from server.scoring.exchange import Exchange
-from server.scoring.score import Instrument, Measure, Score, Unavailable, Unscored
+from server.scoring.score import Instrument, Measure, Score, Unavailable
 from server.scoring.settings import Settings
 from server.scoring.words.encoders import Absent, or_absent
-from server.scoring.words.kept import answered
+from server.scoring.words.kept import answered, expected
 from server.scoring.words.tokens import Tokenize, tokenizer
 from server.scoring.words.wordnet import NoWordNet, WordNet, find
 
@@ -80,10 +80,7 @@ class Overlap:
     judge: None = None
 
     def measure(self, exchange: Exchange) -> Mapping[str, Score]:
-        right = exchange.reference().strip()
-        if not right:
-            raise Unscored("the reference reply is empty")
-        reply = answered(exchange).strip()
+        right, reply = expected(exchange), answered(exchange).strip()
         name, other, missing = "meteor", "meteor_nosyn", "there is a WordNet: see meteor"
         synonyms: WordNet | NoWordNet
         if isinstance(self.wordnet, Absent):
