@@ -19,7 +19,6 @@ REMARKS = {
     "soundfile": "its wheels carry libsndfile (LGPL-2.1), loaded at run time and replaceable",
     "soxr": "used unchanged, loaded at run time and replaceable",
     "tqdm": "used unchanged, as a library",
-    "tzdata": "not on this platform; Apache-2.0 by its project page",
 }
 HEAD = """# Licences
 
