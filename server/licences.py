@@ -38,8 +38,8 @@ def terms(name: str) -> str:
         told = metadata.metadata(name)
     except metadata.PackageNotFoundError:
         return "unknown"
-    if expression := told.get("License-Expression"):
-        return str(expression)
+    if "License-Expression" in told:
+        return told["License-Expression"]
     classified = [
         line.rpartition(" :: ")[2]
         for line in told.get_all("Classifier") or []
@@ -47,7 +47,8 @@ def terms(name: str) -> str:
     ]
     if classified:
         return ", ".join(classified)
-    return str(told.get("License") or "unknown").partition("\n")[0][:60]
+    given = (told.get_all("License") or [""])[0]
+    return str(given).partition("\n")[0][:60] or "unknown"
 
 
 def page() -> str:

@@ -258,6 +258,7 @@ def test_libraries_that_write_addresses_down_are_hushed_at_any_level(
     assert not any(logging.getLogger(name).isEnabledFor(logging.INFO) for name in TALKATIVE)
 
 
+@pytest.mark.slow
 async def test_no_secret_is_in_the_log_even_where_it_tells_everything(tmp_path: Path) -> None:
     cert, key = made_certificate(tmp_path)
     secrets = {
