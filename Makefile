@@ -53,7 +53,7 @@ weights: .venv/.installed  ## List the embedded models' weights and fetch what i
 lock: .venv/.installed-dev  ## Write requirements.lock anew: every package with version and hashes
 	@CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/python -m piptools compile --quiet --no-config --upgrade \
 		--generate-hashes --allow-unsafe --strip-extras --no-emit-index-url --no-emit-trusted-host \
-		--no-emit-find-links --no-emit-options --output-file requirements.lock pyproject.toml
+		--no-emit-find-links --no-emit-options --constraint requirements/tested.txt --output-file requirements.lock pyproject.toml
 
 audit: .venv/.installed-dev  ## Look for known weaknesses in what is locked (AUDIT="--advisories FILE" needs no network)
 	@$(BIN)/python -m server.audit $(AUDIT)

@@ -371,6 +371,8 @@ def may_connect(headers: Headers, config: Config) -> bool:
         ours = urlsplit(f"//{host}").hostname in LOOPBACK or host in named
         if config.on_loopback and not ours:
             return False
-        return origin is None or origin in config.origins or urlsplit(origin).netloc == host
+        if origin is None or origin in config.origins:
+            return True
+        return bool(host) and urlsplit(origin).netloc == host
     except ValueError:  # no address at all
         return False

@@ -19,7 +19,6 @@ REMARKS = {
     "soundfile": "its wheels carry libsndfile (LGPL-2.1), loaded at run time and replaceable",
     "soxr": "used unchanged, loaded at run time and replaceable",
     "tqdm": "used unchanged, as a library",
-    "tzdata": "not on this platform; Apache-2.0 by its project page",
 }
 HEAD = """# Licences
 
@@ -39,8 +38,8 @@ def terms(name: str) -> str:
         told = metadata.metadata(name)
     except metadata.PackageNotFoundError:
         return "unknown"
-    if expression := told.get("License-Expression"):
-        return str(expression)
+    if "License-Expression" in told:
+        return told["License-Expression"]
     classified = [
         line.rpartition(" :: ")[2]
         for line in told.get_all("Classifier") or []
@@ -48,7 +47,8 @@ def terms(name: str) -> str:
     ]
     if classified:
         return ", ".join(classified)
-    return str(told.get("License") or "unknown").partition("\n")[0][:60]
+    given = (told.get_all("License") or [""])[0]
+    return str(given).partition("\n")[0][:60] or "unknown"
 
 
 def page() -> str:

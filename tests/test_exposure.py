@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 import os
 import re
 import ssl
@@ -22,6 +23,7 @@ from server import access, app, config, launch
 from server.config import ROOT, Config, ConfigError
 from server.exposure import checked, with_files
 from server.page import policy
+from server.private_log import TALKATIVE, hush
 from tests.made_certificate import made_certificate
 from tests.serving import running, serving, standins
 from ui.__main__ import WithPages
@@ -247,6 +249,16 @@ def test_the_plain_page_may_run_its_own_script_and_no_other() -> None:
 # ---- the log
 
 
+def test_libraries_that_write_addresses_down_are_hushed_at_any_level(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in TALKATIVE:
+        monkeypatch.setattr(logging.getLogger(name), "level", logging.DEBUG)
+    hush()
+    assert not any(logging.getLogger(name).isEnabledFor(logging.INFO) for name in TALKATIVE)
+
+
+@pytest.mark.slow
 async def test_no_secret_is_in_the_log_even_where_it_tells_everything(tmp_path: Path) -> None:
     cert, key = made_certificate(tmp_path)
     secrets = {

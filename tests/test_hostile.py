@@ -9,7 +9,6 @@ from typing import Any
 from urllib.parse import quote
 
 import httpx2
-import pytest
 from websockets.asyncio.client import ClientConnection, connect
 
 from models import prompt
@@ -190,14 +189,13 @@ def test_nothing_somebody_said_ends_what_a_judge_takes_for_material() -> None:
     assert told.endswith("</material>")
 
 
-@pytest.mark.parametrize("words", ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>'])
-async def test_words_in_an_answer_are_data_to_a_browser(words: str) -> None:
-    async with serving(operator_token=TOKEN) as (server, _):
+async def test_words_in_an_answer_are_data_to_a_browser() -> None:
+    async with serving() as (server, _):
         base = server.replace("ws://", "http://").removesuffix("/v1/realtime")
         async with httpx2.AsyncClient(base_url=base) as client:
-            answer = await client.post(
-                "/v1/realtime/client_secrets", json={"session": {"instructions": words}}
-            )
-            assert answer.headers["content-type"] == "application/json"
-            assert answer.headers["x-content-type-options"] == "nosniff"
-            assert answer.headers["content-security-policy"].startswith("default-src 'none'")
+            for words in ("<script>alert(1)</script>", '"><img src=x onerror=alert(1)>'):
+                asked = {"session": {"instructions": words}}
+                answer = await client.post("/v1/realtime/client_secrets", json=asked)
+                assert answer.headers["content-type"] == "application/json"
+                assert answer.headers["x-content-type-options"] == "nosniff"
+                assert answer.headers["content-security-policy"].startswith("default-src 'none'")

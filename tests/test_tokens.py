@@ -2,12 +2,13 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx2
 import pytest
+import pytest_asyncio
 from openai import AsyncOpenAI, AuthenticationError
 from openai.types.realtime import RealtimeServerEvent
 from openai.types.realtime.client_secret_create_response import ClientSecretCreateResponse
@@ -18,13 +19,12 @@ from websockets.typing import Subprotocol
 
 from server import access
 from server.client import CallError, calling
-from server.client_secrets import LONGEST, ClientSecrets, TooLong
 from tests.serving import serving
 
 TALKER, OPERATOR = "a talker's own token", "the operator's own token"
 BOTH: dict[str, Any] = {"talker_tokens": [TALKER], "operator_token": OPERATOR}
 OFFICIAL: TypeAdapter[RealtimeServerEvent] = TypeAdapter(RealtimeServerEvent)
-KEY = "a signing key of thirty-two letters or more"
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 def http(url: str) -> str:
@@ -39,14 +39,20 @@ def protocols(key: str) -> list[Subprotocol]:
     return [Subprotocol("realtime"), Subprotocol(f"openai-insecure-api-key.{key}")]
 
 
+@pytest_asyncio.fixture(loop_scope="module", scope="module")
+async def door() -> AsyncGenerator[str, None]:
+    """The address of a server that asks for tokens, and never tires of wrong ones."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(access, "WRONG", 10**9)
+        async with serving(**BOTH) as (url, _):
+            yield url
+
+
 @asynccontextmanager
-async def asking(token: str | None = None) -> AsyncGenerator[httpx2.AsyncClient, None]:
+async def asking(url: str, token: str | None = None) -> AsyncGenerator[httpx2.AsyncClient, None]:
     """Somebody who asks a server that wants tokens over HTTP."""
     headers = bearer(token) if token else {}
-    async with (
-        serving(**BOTH) as (url, _),
-        httpx2.AsyncClient(base_url=http(url), headers=headers) as client,
-    ):
+    async with httpx2.AsyncClient(base_url=http(url), headers=headers) as client:
         yield client
 
 
@@ -74,74 +80,67 @@ async def refused(url: str, **how: Any) -> tuple[int, dict[str, Any]]:
     return answer.status_code, json.loads(answer.body or b"{}")["error"]
 
 
-async def test_whoever_shows_a_token_may_talk() -> None:
-    async with serving(**BOTH) as (url, _):
-        for token in (TALKER, OPERATOR):
-            async with connect(url, additional_headers=bearer(token)) as socket:
-                await created(socket)
+async def test_whoever_shows_a_token_may_talk(door: str) -> None:
+    for token in (TALKER, OPERATOR):
+        async with connect(door, additional_headers=bearer(token)) as socket:
+            await created(socket)
 
 
-async def test_whoever_shows_none_is_refused_before_the_socket_opens() -> None:
+async def test_whoever_shows_none_is_refused_before_the_socket_opens(door: str) -> None:
     wrong = [{}, bearer("none at all"), bearer(""), bearer("\xe9" * 20)]
-    async with serving(**BOTH) as (url, house):
-        for headers in [*wrong, {"Authorization": f"Basic {TALKER}"}]:
-            status, error = await refused(url, additional_headers=headers)
-            assert (status, error["code"]) == (401, "invalid_api_key")
-            assert set(error) == {"message", "type", "param", "code"}
-        assert not house.sessions
+    for headers in [*wrong, {"Authorization": f"Basic {TALKER}"}]:
+        status, error = await refused(door, additional_headers=headers)
+        assert (status, error["code"]) == (401, "invalid_api_key")
+        assert set(error) == {"message", "type", "param", "code"}
 
 
-async def test_the_official_client_gets_in_with_a_token_and_is_told_without() -> None:
-    async with serving(**BOTH) as (url, _):
-        base = http(url) + "/v1"
-        async with AsyncOpenAI(api_key=TALKER, base_url=base) as client:
-            made = await client.realtime.client_secrets.create(
-                session={"type": "realtime", "instructions": "Be brief."}
-            )
-            assert made.session.type == "realtime"
-            async with client.realtime.connect(model="attune") as connection:
-                assert (await connection.recv()).type == "session.created"
-            assert [model.id async for model in client.models.list()] == ["attune"]
-        brief = AsyncOpenAI(api_key=made.value, base_url=base)
-        async with brief, brief.realtime.connect(model="attune") as connection:
-            first = await connection.recv()
-            assert first.type == "session.created"
-            assert first.session.type == "realtime"
-            assert first.session.instructions == "Be brief."
-        async with AsyncOpenAI(api_key="wrong", base_url=base, max_retries=0) as client:
-            with pytest.raises(AuthenticationError):
-                await client.models.list()
+async def test_the_official_client_gets_in_with_a_token_and_is_told_without(door: str) -> None:
+    base = http(door) + "/v1"
+    async with AsyncOpenAI(api_key=TALKER, base_url=base) as client:
+        made = await client.realtime.client_secrets.create(
+            session={"type": "realtime", "instructions": "Be brief."}
+        )
+        assert made.session.type == "realtime"
+        async with client.realtime.connect(model="attune") as connection:
+            assert (await connection.recv()).type == "session.created"
+        assert [model.id async for model in client.models.list()] == ["attune"]
+    brief = AsyncOpenAI(api_key=made.value, base_url=base)
+    async with brief, brief.realtime.connect(model="attune") as connection:
+        first = await connection.recv()
+        assert first.type == "session.created"
+        assert first.session.type == "realtime"
+        assert first.session.instructions == "Be brief."
+    async with AsyncOpenAI(api_key="wrong", base_url=base, max_retries=0) as client:
+        with pytest.raises(AuthenticationError):
+            await client.models.list()
 
 
-async def test_a_browser_shows_its_secret_in_a_sub_protocol() -> None:
-    async with serving(**BOTH) as (url, _):
-        made = await secret(url, session={"type": "realtime", "model": "gpt-realtime"})
-        async with connect(url, subprotocols=protocols(made["value"])) as socket:
-            assert socket.subprotocol == "realtime"
-            assert (await created(socket))["model"] == "gpt-realtime"
-        status, _ = await refused(url, subprotocols=protocols(made["value"] + "x"))
-        assert status == 401
+async def test_a_browser_shows_its_secret_in_a_sub_protocol(door: str) -> None:
+    made = await secret(door, session={"type": "realtime", "model": "gpt-realtime"})
+    async with connect(door, subprotocols=protocols(made["value"])) as socket:
+        assert socket.subprotocol == "realtime"
+        assert (await created(socket))["model"] == "gpt-realtime"
+    status, _ = await refused(door, subprotocols=protocols(made["value"] + "x"))
+    assert status == 401
 
 
-async def test_a_secret_may_open_several_sessions_and_transcriptions_too() -> None:
-    async with serving(**BOTH) as (url, _):
-        made = await secret(url, session={"type": "transcription"})
-        for _ in range(2):
-            async with connect(url, subprotocols=protocols(made["value"])) as socket:
-                assert (await created(socket))["type"] == "transcription"
+async def test_a_secret_may_open_several_sessions_and_transcriptions_too(door: str) -> None:
+    made = await secret(door, session={"type": "transcription"})
+    for _ in range(2):
+        async with connect(door, subprotocols=protocols(made["value"])) as socket:
+            assert (await created(socket))["type"] == "transcription"
 
 
-async def test_a_secret_opens_conversations_and_nothing_else() -> None:
-    async with serving(**BOTH) as (url, _):
-        value = (await secret(url))["value"]
-        async with httpx2.AsyncClient(base_url=http(url), headers=bearer(value)) as client:
-            for path in ("/v1/models", "/api/arena/leaderboard", "/api/sessions"):
-                assert (await client.get(path)).status_code == 401
-            again = await client.post("/v1/realtime/client_secrets", json={})
-            assert again.status_code == 401
+async def test_a_secret_opens_conversations_and_nothing_else(door: str) -> None:
+    value = (await secret(door))["value"]
+    async with httpx2.AsyncClient(base_url=http(door), headers=bearer(value)) as client:
+        for path in ("/v1/models", "/api/arena/leaderboard", "/api/sessions"):
+            assert (await client.get(path)).status_code == 401
+        again = await client.post("/v1/realtime/client_secrets", json={})
+        assert again.status_code == 401
 
 
-async def test_every_door_to_the_models_asks_for_a_token() -> None:
+async def test_every_door_to_the_models_asks_for_a_token(door: str) -> None:
     doors = [
         ("GET", "/v1/models"),
         ("POST", "/v1/audio/speech"),
@@ -150,7 +149,7 @@ async def test_every_door_to_the_models_asks_for_a_token() -> None:
         ("POST", "/api/arena/rounds"),
         ("GET", "/api/arena/leaderboard"),
     ]
-    async with asking() as client:
+    async with asking(door) as client:
         for method, path in doors:
             answer = await client.request(method, path)
             assert answer.status_code == 401, path
@@ -163,8 +162,8 @@ async def test_every_door_to_the_models_asks_for_a_token() -> None:
             assert (await client.get(path)).status_code == 200
 
 
-async def test_a_talkers_token_does_not_open_what_is_the_operators() -> None:
-    async with asking(TALKER) as client:
+async def test_a_talkers_token_does_not_open_what_is_the_operators(door: str) -> None:
+    async with asking(door, TALKER) as client:
         for path in ("/api/sessions", "/api/system", "/api/reports", "/api/exports"):
             assert (await client.get(path)).status_code == 401, path
 
@@ -180,7 +179,7 @@ async def test_wrong_tokens_are_held_up_and_right_ones_never(
             await created(socket)
 
 
-async def test_a_secret_for_what_cannot_be_is_refused() -> None:
+async def test_a_secret_for_what_cannot_be_is_refused(door: str) -> None:
     wrong: list[tuple[dict[str, Any], str]] = [
         ({"expires_after": {"seconds": 9}}, "expires_after"),
         ({"expires_after": {"seconds": 7201}}, "expires_after"),
@@ -189,7 +188,7 @@ async def test_a_secret_for_what_cannot_be_is_refused() -> None:
         ({"session": {"instructions": 5}}, "session.instructions"),
         ({"other": 1}, "other"),
     ]
-    async with asking(TALKER) as client:
+    async with asking(door, TALKER) as client:
         for body, param in wrong:
             answer = await client.post("/v1/realtime/client_secrets", json=body)
             assert answer.status_code == 400
@@ -208,65 +207,22 @@ async def test_on_loopback_nobody_is_asked_and_a_secret_still_sets_its_session()
 
 
 async def test_our_own_caller_shows_the_token_of_its_environment(
+    door: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.delenv("ATTUNE_TOKEN", raising=False)
-    async with serving(**BOTH) as (url, _):
-        with pytest.raises(CallError, match="set ATTUNE_TOKEN"):
-            async with calling(url):
-                pass
-        monkeypatch.setenv("ATTUNE_TOKEN", TALKER)
-        async with calling(url) as call, asyncio.timeout(5):
-            await call.until("session.created")
+    with pytest.raises(CallError, match="set ATTUNE_TOKEN"):
+        async with calling(door):
+            pass
+    monkeypatch.setenv("ATTUNE_TOKEN", TALKER)
+    async with calling(door) as call, asyncio.timeout(5):
+        await call.until("session.created")
 
 
-# ---- the secrets themselves
-
-
-def at(moment: float) -> Callable[[], float]:
-    return lambda: moment
-
-
-def test_a_secret_ends_when_it_says() -> None:
-    value, until = ClientSecrets(KEY, at(1_000)).make({"type": "realtime"}, 600)
-    assert until == 1_600
-    assert ClientSecrets(KEY, at(1_599)).opened(value) == {"type": "realtime"}
-    assert ClientSecrets(KEY, at(1_600)).opened(value) is None
-
-
-def test_a_secret_is_known_to_every_process_with_the_key_and_to_no_other() -> None:
-    value, _ = ClientSecrets(KEY).make({}, 600)
-    assert ClientSecrets(KEY).opened(value) == {}
-    assert ClientSecrets(KEY + "!").opened(value) is None
-    assert ClientSecrets(None).opened(value) is None
-
-
-def test_nothing_in_a_secret_can_be_changed() -> None:
-    secrets = ClientSecrets(KEY)
-    value, _ = secrets.make({"instructions": "Be brief."}, 600)
-    for place in range(len(value)):
-        other = "A" if value[place] != "A" else "B"
-        changed = value[:place] + other + value[place + 1 :]
-        # The last letter of base64 may hold bits that mean nothing; ours are compared as text.
-        assert secrets.opened(changed) is None, place
-    for nonsense in ("", "ek_", "ek_.", "ek_é.x", "ek_" + "A" * 10_000, value + "="):
-        assert secrets.opened(nonsense) is None
-
-
-def test_a_secret_fits_into_a_header_line() -> None:
-    secrets = ClientSecrets(KEY)
-    value, _ = secrets.make({"instructions": "Speak softly, and ask back. " * 300}, 600)
-    assert len(value) <= LONGEST
-    many = " ".join(str(number**5) for number in range(5_000))
-    with pytest.raises(TooLong):
-        secrets.make({"instructions": many}, 600)
-
-
-async def test_a_longest_secret_still_opens_a_conversation() -> None:
+async def test_a_longest_secret_still_opens_a_conversation(door: str) -> None:
     words = " ".join(str(number**3) for number in range(1_000))
-    async with serving(**BOTH) as (url, _):
-        made = await secret(url, session={"instructions": words})
-        assert len(made["value"]) > 4_000
-        async with connect(url, subprotocols=protocols(made["value"])) as socket:
-            async with asyncio.timeout(5):
-                assert (await created(socket))["instructions"] == words
+    made = await secret(door, session={"instructions": words})
+    assert len(made["value"]) > 4_000
+    async with connect(door, subprotocols=protocols(made["value"])) as socket:
+        async with asyncio.timeout(5):
+            assert (await created(socket))["instructions"] == words

@@ -195,12 +195,15 @@ async def test_browsers_are_told_what_a_page_may_do(pages: FastAPI) -> None:
         for path in ("/", "/sessions"):
             policy = (await client.get(path)).headers["content-security-policy"]
             assert "frame-ancestors 'self'" in policy and "object-src 'none'" in policy
+            assert "connect-src 'self' blob:;" in policy  # and to nobody else's socket
         for path in ("/favicon.ico", "/page/logo"):  # a logo may hold scripts
             drawn = await client.get(path)
             assert drawn.headers["content-type"].startswith("image/svg")
             assert drawn.headers["content-security-policy"].startswith("default-src 'none'")
-        script = await client.get("/static/core/shell.js")
-        assert script.headers["x-content-type-options"] == "nosniff"
+        for path in ("/static/core/shell.js", "/gradio_api/upload"):  # the doorkeeper's own, too
+            script = await client.get(path)
+            assert script.headers["x-content-type-options"] == "nosniff"
+            assert script.headers["referrer-policy"] == "no-referrer"
 
 
 @in_one_loop
