@@ -61,7 +61,7 @@ async def test_a_killed_engine_is_apologised_for_started_again_and_used_again(
             assert away["status"] == "failed" and "sorry" in said(away)
 
             async with asyncio.timeout(READY_SEC):
-                while supervision.backends[0].state != "up":
+                while supervision.backends[0].state != "up":  # noqa: ASYNC110
                     await asyncio.sleep(0.2)
             await until(lambda: house.breakers["responder"].state == "closed")
             await talker.say(HUSH, 8.0)
