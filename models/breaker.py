@@ -16,7 +16,8 @@ class Breaker:
     """Closed while the backend works; open while it is left alone; half open while it is tried.
 
     It opens after some failures in a row, or one hang: that costs a person too much to wait for
-    another. From time to time one attempt is let through, and what comes of it decides.
+    another. A hang while others were answered is about what was asked, and a failure like any.
+    From time to time one attempt is let through, and what comes of it decides.
     """
 
     def __init__(
@@ -31,7 +32,7 @@ class Breaker:
         self._opens_after = opens_after
         self._backoff = backoff or Backoff()
         self._now = now
-        self._failed_at = float("-inf")
+        self._failed_at = self._succeeded_at = float("-inf")
         self._tries = 0  # in vain, since it opened
         self._due: float | None = None  # when it may be tried again; None: it is closed
         self._trial: Attempt | None = None
@@ -52,15 +53,24 @@ class Breaker:
     def attempt(self) -> "Attempt | None":
         """Leave to ask the backend; None while it is left alone."""
         if self._due is None:
-            return Attempt(self)
+            return Attempt(self, self._now())
         if self._trial or self._now() < self._due:
             return None
-        self._trial = Attempt(self)
+        self._trial = Attempt(self, self._now())
         return self._trial
+
+    def told(self, *, well: bool) -> None:
+        """Learn from a use that nobody asked leave for."""
+        attempt = self.attempt() or Attempt(self, self._now())
+        if well:
+            attempt.succeeded()
+        else:
+            attempt.failed()
 
     def _succeeded(self, attempt: "Attempt") -> None:
         if self._due is not None and attempt is not self._trial:
             return  # it was asked before the trouble began
+        self._succeeded_at = self._now()
         self.failures = self._tries = 0
         self.hung = False
         self._due = self._trial = None
@@ -73,6 +83,7 @@ class Breaker:
                 self.hung = hung
                 self._leave_alone(now)
             return
+        hung = hung and self._succeeded_at <= attempt.began
         if hung or now - self._failed_at >= TOGETHER_SEC:
             self.failures += 1
             self._failed_at = now
@@ -93,7 +104,8 @@ class Breaker:
 class Attempt:
     """One use of a backend; whoever makes it says once how it went."""
 
-    def __init__(self, breaker: Breaker) -> None:
+    def __init__(self, breaker: Breaker, began: float) -> None:
+        self.began = began
         self._breaker = breaker
 
     def succeeded(self) -> None:

@@ -140,11 +140,11 @@ class _Detector:
             try:
                 voice = hear(frame)
             except Exception:
-                (breaker.attempt() or Attempt(breaker)).failed()
+                breaker.told(well=False)
                 raise
             if not well:
                 well = True
-                (breaker.attempt() or Attempt(breaker)).succeeded()
+                breaker.told(well=True)
             return voice
 
         return heard

@@ -90,6 +90,15 @@ def test_one_hang_is_enough(breaker: Breaker) -> None:
     assert state(breaker) == "open" and breaker.hung
 
 
+def test_a_hang_while_others_are_answered_is_one_failure(breaker: Breaker, now: Now) -> None:
+    hangs = admitted(breaker)
+    now.passes(1)
+    admitted(breaker).succeeded()
+    now.passes(1)
+    hangs.failed(hung=True)
+    assert (state(breaker), breaker.failures) == ("closed", 1)
+
+
 def test_one_at_a_time_may_try_and_ever_more_seldom(breaker: Breaker, now: Now) -> None:
     fail(breaker, now, 3)
     for wait in (1.0, 2.0, 4.0, 8.0, 8.0):

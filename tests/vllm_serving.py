@@ -80,15 +80,27 @@ class VllmServer:
     def running(self) -> bool:
         return self._process is not None and self._process.poll() is None
 
-    def start(self) -> None:
-        """Returns once it has answered: it says that it is healthy before it can."""
+    @property
+    def health(self) -> str:
+        """The URL that answers while it is well."""
+        return f"{self._address}/health"
+
+    @property
+    def command(self) -> list[str]:
+        """What starts it, in ENVIRONMENT."""
         port = self._address.rpartition(":")[2]
         command = [str(PYTHON), "-m", "vllm.entrypoints.openai.api_server"]
         command += ["--model", str(built())]
-        command += ["--served-model-name", NAME, "--host", "127.0.0.1", "--port", port, *OPTIONS]
+        return [
+            *command,
+            *("--served-model-name", NAME, "--host", "127.0.0.1", "--port", port, *OPTIONS),
+        ]
+
+    def start(self) -> None:
+        """Returns once it has answered: it says that it is healthy before it can."""
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
-                command,
+                self.command,
                 env=os.environ | ENVIRONMENT,
                 stdout=log,
                 stderr=log,
