@@ -20,10 +20,13 @@ from models.standin import StandinResponder, StandinSpeaker
 from models.types import WIRE_RATE, AudioChunk, SpokenChunk, Turn
 from server.clock import SampleClock
 from server.playout import Playout
+from server.recording.folder import verify
+from server.recording.record import read
 from tests.browser import Watched, chromium, module, open_page
 from tests.serving import serving, standins
 from tests.talker import VOICE, play_until, talking
 from tests.test_children import ADULT, CHILD, Ages
+from tests.test_recording import folder
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
@@ -804,9 +807,79 @@ async def wired(url: str) -> AsyncGenerator[tuple[str, Wire], None]:
         await wire.end()
 
 
-async def test_after_a_cut_the_conversation_goes_on_where_it_was(browser: Browser) -> None:
+async def test_after_a_cut_the_same_session_goes_on_and_the_reply_with_it(
+    browser: Browser, tmp_path: Path
+) -> None:
     async with (
-        wall() as (direct, house),
+        wall(telling(0.1), recording={"runs": str(tmp_path)}) as (direct, house),
+        wired(direct) as (url, wire),
+        calling(browser, url) as caller,
+    ):
+        await caller.begin(consent=ALL)
+        await caller.run("sound.say(0.5)")
+        await caller.until("s.phase === 'speaking' && s.reply.played > 15_000")
+        wire.cut()
+        state = await caller.was("s.phase === 'reconnecting'")
+        assert state["notice"] == {"kind": "dropped"}
+        assert not state["turns"][1]["interrupted"], "it may yet go on"
+        state = await caller.was("s.reconnected")
+        assert state["phase"] == "speaking" and state["notice"] == {"kind": "resumed"}
+        assert state["recording"]["recording"] is True
+        state = await caller.hears_answer(1)
+        assert state["reconnected"] == 1 and len(state["sessions"]) == 1
+        reply = state["turns"][1]
+        assert reply["text"] == TALE and not reply["interrupted"]
+        assert state["reply"]["played"] == state["reply"]["received"]
+        await caller.run("sound.say(0.4)")
+        state = await caller.hears_answer(2)
+        assert len(state["turns"]) == 4 and len(house.sessions) == 1
+        await caller.run("await talk.end()")
+    said = [each if isinstance(each, dict) else {} for each in caller.sent[1]]
+    assert [each.get("type") for each in said[:3]] == ["session.update", "attune.playback", None]
+    assert not caller.told("attune.consent", 1) and not caller.told("conversation.item.create", 1)
+    assert verify(folder(tmp_path)) == []
+    turns = [turn for turn in read(folder(tmp_path)).turns if turn.role == "assistant"]
+    assert len(turns) == 2 and not any(turn.interrupted for turn in turns)
+
+
+async def test_a_token_that_is_void_makes_a_new_session_of_it(browser: Browser) -> None:
+    async with (
+        wall(brief(), resume_sec=0.1) as (direct, house),
+        wired(direct) as (url, wire),
+        calling(browser, url) as caller,
+    ):
+        await caller.begin()
+        await caller.run("sound.say(0.4)")
+        await caller.hears_answer()
+        wire.cut()
+        state = await caller.until("s.phase === 'listening' && s.reconnected")
+        assert state["notice"] == {"kind": "reconnected"} and len(state["sessions"]) == 2
+        assert len(house.sessions) == 1 and len(caller.sent) == 3
+    assert len(caller.told("conversation.item.create", 2)) == 2
+
+
+async def test_what_was_decided_while_nobody_was_there_is_told_afterwards(
+    browser: Browser,
+) -> None:
+    async with (
+        wall(brief()) as (direct, _),
+        wired(direct) as (url, wire),
+        calling(browser, url) as caller,
+    ):
+        await caller.begin(consent=ALL)
+        await caller.until("s.recording?.recording")
+        wire.cut()
+        await caller.was("s.phase === 'reconnecting'")
+        await caller.run("talk.setConsent(null)")
+        await caller.until("s.reconnected && s.recording?.recording === false")
+    assert caller.told("attune.consent", 1) == [REFUSED]
+
+
+async def test_where_nobody_can_come_back_the_page_remembers_what_was_said(
+    browser: Browser,
+) -> None:
+    async with (
+        wall(resume_sec=0) as (direct, house),
         wired(direct) as (url, wire),
         calling(browser, url) as caller,
     ):
@@ -850,13 +923,14 @@ DELETE = """const { id, secret } = talk.state.session;
     ],
     ids=["child", "deleted", "stopped"],
 )
+@pytest.mark.parametrize("resume_sec", [0, 30], ids=["anew", "resumed"])
 async def test_recording_given_up_stays_given_up_after_a_cut(
-    browser: Browser, tmp_path: Path, giving_up: str, reason: str | None
+    browser: Browser, tmp_path: Path, giving_up: str, reason: str | None, resume_sec: int
 ) -> None:
     heard = CHILD if reason == "child" else ADULT
     rules = {"runs": str(tmp_path), "children": False}
     async with (
-        wall(brief(perceiver=Ages(heard)), recording=rules) as (direct, _),
+        wall(brief(perceiver=Ages(heard)), recording=rules, resume_sec=resume_sec) as (direct, _),
         wired(direct) as (url, wire),
         calling(browser, url) as caller,
     ):
@@ -868,8 +942,10 @@ async def test_recording_given_up_stays_given_up_after_a_cut(
         wire.cut()
         state = await caller.until("s.reconnected && s.recording")
         assert state["recording"]["recording"] is False
+        assert len(state["sessions"]) == (2 if resume_sec == 0 else 1)
     assert caller.sent[0][0] == {"type": "attune.consent", **ALL, "name": "Ada"}
-    assert caller.told("attune.consent", 1) == [REFUSED]
+    told = [] if resume_sec and reason is None else [REFUSED]  # it had been told before
+    assert caller.told("attune.consent", 1) == told
 
 
 def _port(url: str) -> int:
@@ -939,6 +1015,27 @@ async def test_a_network_that_swallows_everything_is_noticed(browser: Browser) -
         await caller.run("dispatchEvent(new Event('online'))")
         state = await caller.until("s.phase === 'listening'")
         assert state["reconnected"] == 1
+
+
+async def test_what_a_network_swallowed_of_a_reply_is_heard_afterwards(browser: Browser) -> None:
+    async with (
+        wall(telling(0.3)) as (direct, house),
+        wired(direct) as (url, wire),
+        calling(browser, url) as caller,
+    ):
+        await caller.begin()
+        await caller.run("sound.say(0.5)")
+        await caller.until("s.phase === 'speaking' && s.reply.played > 10_000")
+        wire.frozen = True
+        await asyncio.sleep(1.1)  # until nothing has come for a while
+        await caller.run("dispatchEvent(new Event('offline'))")
+        await caller.was("s.phase === 'reconnecting'")
+        wire.frozen = False
+        await caller.run("dispatchEvent(new Event('online'))")
+        state = await caller.hears_answer(1)
+        assert state["turns"][1]["text"] == TALE and not state["turns"][1]["interrupted"]
+        assert state["reply"]["played"] == state["reply"]["received"]
+        assert len(house.sessions) == 1 and len(state["sessions"]) == 1
 
 
 async def test_a_full_server_says_so_and_lets_us_in_when_somebody_leaves(browser: Browser) -> None:

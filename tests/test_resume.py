@@ -13,6 +13,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
 from models.protocols import Models
+from models.standin import StandinSpeaker
 from models.types import WIRE_RATE, Turn
 from server.parking import owner_of
 from server.sent import OVERHEAD, Sent
@@ -32,8 +33,8 @@ class Telling:
             yield f"{word} "
 
 
-def telling() -> Models:
-    return standins(responder=Telling())
+def telling(word_sec: float = 0.2) -> Models:
+    return standins(responder=Telling(), speaker=StandinSpeaker(word_sec=word_sec))
 
 
 async def hear_some(talker: Talker, seconds: float = 0.6) -> None:
@@ -256,7 +257,7 @@ async def test_time_nobody_was_there_is_a_gap_and_the_reply_goes_on_after_it(
 ) -> None:
     rules = {"runs": str(tmp_path)}
     async with (
-        serving(telling(), recording=rules, clock="wall") as (url, house),
+        serving(telling(0.06), recording=rules, clock="wall") as (url, house),
         talking(url, "?attune=1") as lost,
     ):
         await consent(lost, **ALL)

@@ -37,6 +37,8 @@ export class Conversation extends EventTarget {
   #button;
   #stopping = null; // until the server is told that a reply was stopped
   #thoughtful = 0;
+  #played = null; // the last report, in case it does not arrive
+  #consented = ""; // what the session was told of consent
 
   /**
    * @param {{url?: string, sound: object, patience?: number, protocols?: () => Promise<string[]>}} options
@@ -116,7 +118,13 @@ export class Conversation extends EventTarget {
   /** @param {import('./opening.js').Wishes['consent']} consent */
   setConsent(consent) {
     this.#wishes.consent = consent;
-    this.#line?.send(opening.consentEvent(this.#wishes));
+    if (this.#line?.open) this.#tellConsent();
+  }
+
+  #tellConsent() {
+    const event = opening.consentEvent(this.#wishes);
+    this.#consented = JSON.stringify(event);
+    this.#line.send(event);
   }
 
   /** @param {boolean} on */
@@ -171,6 +179,8 @@ export class Conversation extends EventTarget {
       onbegin: () => this.#begin(),
       onevent: (event) => this.#heard(event),
       onaudio: (frame) => this.#downlink.audio(frame, performance.now()),
+      onaway: () => this.#away(),
+      onresume: (resumed) => this.#resumed(resumed),
       ondrop: (stopping) => this.#dropped(stopping),
       onwait: (kind, seconds) => this.#happened({ type: "local.waiting", kind, seconds }),
       onback: () => this.#back(),
@@ -223,11 +233,33 @@ export class Conversation extends EventTarget {
   #begin() {
     const { link } = this.#line;
     this.#downlink.begin();
-    link.send(opening.consentEvent(this.#wishes));
+    this.#played = null;
+    this.#tellConsent();
     link.send(opening.settingsUpdate(this.#wishes, this.#sound.capture));
     for (const event of opening.historyEvents(this.state.turns)) link.send(event);
     this.#uplink.begin(link);
     this.#button.begin(this.#wishes.pushToTalk);
+  }
+
+  /** The socket was lost. What we have of a reply goes on sounding; nobody hears us meanwhile. */
+  #away() {
+    this.#stopped();
+    this.#button.begin(false);
+    this.#uplink.begin(null);
+    this.#happened({ type: "local.away" });
+  }
+
+  /** We are back in the session: it must know what has changed here, and what has sounded. */
+  #resumed({ input_samples: sent }) {
+    const { link } = this.#line;
+    const changed = JSON.stringify(opening.consentEvent(this.#wishes)) !== this.#consented;
+    if (changed) this.#tellConsent();
+    link.send(opening.settingsUpdate(this.#wishes, this.#sound.capture));
+    if (this.#played) link.send(this.#played);
+    this.#uplink.resume(link, sent);
+    this.#button.begin(this.#wishes.pushToTalk);
+    if (this.#wishes.pushToTalk) link.send({ type: "input_audio_buffer.clear" });
+    this.#happened({ type: "local.resumed", unheard: this.#wishes.pushToTalk });
   }
 
   #dropped(stopping) {
@@ -270,13 +302,14 @@ export class Conversation extends EventTarget {
   #report({ responseId, itemId }, { samples, inputSamples, why }) {
     if (!itemId) return;
     const where = this.#uplink.position(inputSamples);
-    this.#line?.send({
+    const played = {
       type: "attune.playback",
       response_id: responseId,
       item_id: itemId,
       played_samples: samples,
-      ...(where === null ? {} : { input_samples: where }),
-    });
+    };
+    this.#played = played; // told later, it is not known any more when that was
+    this.#line?.send({ ...played, ...(where === null ? {} : { input_samples: where }) });
     if (why === "flushed") this.#stopped();
   }
 

@@ -64,10 +64,13 @@ export class Downlink {
   audio(frame, at) {
     const head = new DataView(frame, 0, HEADER);
     const sequence = this.#base + head.getUint32(0, true);
-    const offset = head.getUint32(4, true);
-    const samples = new Int16Array(frame, HEADER);
+    const begin = head.getUint32(4, true);
     const voice = this.#of(sequence);
     if (!voice || sequence <= this.#silenced) return;
+    const known = Math.max(0, voice.received - begin); // of what is sent again after a cut
+    const samples = new Int16Array(frame, HEADER).subarray(known);
+    if (!samples.length) return;
+    const offset = begin + known;
     voice.received = offset + samples.length;
     voice.onset ??= audible(offset, samples);
     const { responseId, received, onset } = voice;

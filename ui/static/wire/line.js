@@ -13,6 +13,8 @@ const SETTLED_MS = 10_000; // a session that broke off sooner was none: we are s
  * @property {() => void} onbegin a session has begun, and has been told nothing yet
  * @property {(event: object) => void} onevent
  * @property {(frame: ArrayBuffer) => void} onaudio
+ * @property {() => void} onaway the socket was lost; we try to come back to the session
+ * @property {(resumed: object) => void} onresume we are back in it, and are told what we missed
  * @property {(stopping: boolean) => void} ondrop the session broke off; we try again
  * @property {(kind: string|null, seconds: number) => void} onwait we try again so much later
  * @property {() => void} onback
@@ -28,6 +30,8 @@ export class Line {
   #begunAt = 0;
   #tried = 0; // since a session last settled
   #until = null; // when to stop trying to come back; null: we are settled
+  /** @type {import('./link.js').Ticket|null} */
+  #ticket = null;
 
   /**
    * @param {string} url
@@ -78,7 +82,7 @@ export class Line {
     await link?.close();
   }
 
-  /** @returns {Promise<'open'|'full'|'failed'>} */
+  /** @returns {Promise<'open'|'resumed'|'full'|'unknown'|'failed'>} `unknown`: the ticket is void */
   async #attempt() {
     let protocols;
     try {
@@ -87,33 +91,49 @@ export class Line {
       return "failed"; // no key was to be had
     }
     if (this.#signal.aborted) return "failed";
+    const ticket = this.#ticket;
+    const inside = ticket ? "attune.resumed" : "session.created";
     return new Promise((resolve) => {
-      let full = false;
+      let problem = null;
       const link = new Link(this.#url, protocols, {
         onevent: (event) => {
-          if (event.error?.code === "session_limit_reached") full = true;
-          if (event.type === "session.created" && !this.#taken(link)) return;
-          this.#calls.onevent(event);
-          if (event.type === "session.created") resolve("open");
+          problem = event.error?.code ?? problem;
+          if (event.type === inside && !this.#taken(link, ticket ? event : null)) return;
+          this.#remember(event, link);
+          if (this.#link === link || !ticket) this.#calls.onevent(event);
+          if (event.type === inside) resolve(ticket ? "resumed" : "open");
         },
         onaudio: (frame) => this.#calls.onaudio(frame),
         onclose: (code) => {
           if (this.#link === link) this.#dropped(STOPPING.has(code));
-          resolve(full || code === FULL ? "full" : "failed");
+          if (problem === "resume_failed") resolve("unknown");
+          const full = problem === "session_limit_reached" || code === FULL;
+          resolve(full && problem !== "server_stopping" ? "full" : "failed");
         },
-      });
+      }, ticket);
     });
   }
 
+  /** With what to come back, and to which moment. */
+  #remember(event, link) {
+    if (event.type === "attune.session") {
+      const token = event.resume_token;
+      this.#ticket = token ? { token, after: event.event_id } : null;
+    } else if (this.#ticket && this.#link === link) {
+      this.#ticket.after = event.event_id ?? this.#ticket.after;
+    }
+  }
+
   /** Whether anyone still wants the session that has just begun. */
-  #taken(link) {
+  #taken(link, resumed) {
     if (this.#signal.aborted) {
       link.close();
       return false;
     }
     this.#link = link;
     this.#begunAt = performance.now();
-    this.#calls.onbegin();
+    if (resumed) this.#calls.onresume(resumed);
+    else this.#calls.onbegin();
     return true;
   }
 
@@ -123,7 +143,9 @@ export class Line {
     const now = performance.now();
     if (now - this.#begunAt > SETTLED_MS) [this.#tried, this.#until] = [0, null];
     this.#until ??= now + this.#patience;
-    this.#calls.ondrop(stopping);
+    if (stopping) this.#ticket = null; // and all it knew of us goes with it
+    if (this.#ticket) this.#calls.onaway();
+    else this.#calls.ondrop(stopping);
     this.#insist("failed", stopping, this.#until);
   }
 
@@ -139,12 +161,20 @@ export class Line {
       await pause(wait, window, ["online"], this.#signal);
       if (this.#signal.aborted) return false;
       outcome = await this.#attempt();
+      if (outcome === "unknown" && !this.#signal.aborted) {
+        this.#ticket = null; // then a new session it is, with what the page knows
+        this.#calls.ondrop(false);
+        outcome = await this.#attempt();
+      }
       if (this.#signal.aborted) return false;
+      if (outcome === "resumed") return true;
       if (outcome === "open") {
         if (wasIn) this.#calls.onback();
         return true;
       }
     }
+    if (this.#ticket) this.#calls.ondrop(stopping);
+    this.#ticket = null;
     if (outcome === "full") return this.#fail("full");
     const verdict = await this.#verdict();
     return this.#fail(wasIn && verdict === "refused" ? "error" : verdict); // it did let us in

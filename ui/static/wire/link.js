@@ -5,6 +5,12 @@ const RECENT_MS = 1_000; // who spoke so lately is there
 const SILENT = 4_000; // our own close code for a server that stopped answering
 
 /**
+ * How to come back to a conversation; known to nobody but this page, and to it only while it is open.
+ *
+ * @typedef {{token: string, after: string|null}} Ticket `after`: the last event that came
+ */
+
+/**
  * @typedef {object} Ears
  * @property {(event: object) => void} onevent
  * @property {(frame: ArrayBuffer) => void} onaudio
@@ -23,13 +29,17 @@ export class Link {
    * @param {string} url
    * @param {string[]} protocols
    * @param {Ears} ears
+   * @param {Ticket|null} [ticket]
    */
-  constructor(url, protocols, ears) {
+  constructor(url, protocols, ears, ticket = null) {
     this.#ears = ears;
     const address = new URL(url, location.href);
     address.protocol = address.protocol.replace("http", "ws");
     address.searchParams.set("attune", "1");
-    this.#socket = new WebSocket(address, protocols);
+    if (ticket?.after) address.searchParams.set("after", ticket.after);
+    // Not in the address, which others may write down.
+    const back = ticket ? ["realtime", `attune-resume.${ticket.token}`] : [];
+    this.#socket = new WebSocket(address, [...new Set([...protocols, ...back])]);
     this.#socket.binaryType = "arraybuffer";
     this.#socket.onmessage = ({ data }) => this.#take(data);
     this.#socket.onclose = ({ code }) => this.#end(code);
@@ -67,7 +77,7 @@ export class Link {
 
   /** The other side is as good as gone: do not wait for its farewell. */
   drop() {
-    this.#socket.close();
+    this.#socket.close(SILENT);
     this.#end(SILENT);
   }
 

@@ -16,7 +16,8 @@
  * @property {import('./turns.js').Turn[]} turns
  * @property {{percept: object, final: boolean, itemId: string}|null} percept the newest
  * @property {number} reconnected how often
- * @property {{kind: string}|null} notice `dropped`, `reconnected`, `offline`, `gap`,
+ * @property {Phase|null} away the phase in which the socket was lost
+ * @property {{kind: string}|null} notice `dropped`, `resumed`, `reconnected`, `offline`, `gap`,
  *   `too_short`, `error`
  * @property {boolean} held the reply waits: someone may be interrupting
  * @property {string|null} user the item being said
@@ -50,6 +51,7 @@ export const BEGINNING = Object.freeze({
   turns: [],
   percept: null,
   reconnected: 0,
+  away: null,
   notice: null,
   held: false,
   user: null,

@@ -24,6 +24,13 @@ function unplugged(state) {
   return { ...broken, turns, user: null, held: false };
 }
 
+/** What was going on when the socket was lost, and still is. */
+function whereWeWere({ away, reply }, unheard) {
+  const silent = away === "speaking" && (reply?.over ?? true);
+  const cut = away === "hearing" && unheard;
+  return silent || cut || !away || away === "reconnecting" ? "listening" : away;
+}
+
 export const connection = {
   "local.connecting": (state) => ({ ...state, phase: "connecting", problem: null, notice: null }),
 
@@ -34,7 +41,7 @@ export const connection = {
     ...state,
     session: { id, secret },
     sessions: [...state.sessions.filter((known) => known.id !== id), { id, secret }],
-    recording: null,
+    recording: state.session?.id === id ? state.recording : null,
   }),
 
   "attune.recording": (state, { recording, scopes, reason }) => ({
@@ -57,6 +64,25 @@ export const connection = {
     problem: stopping ? { kind: "gone" } : null,
     notice: { kind: "dropped" },
     recording: null,
+  }),
+
+  // The socket is gone, the session is not: whatever was being said may yet go on.
+  "local.away": (state) => ({
+    ...state,
+    phase: "reconnecting",
+    away: state.phase,
+    problem: null,
+    notice: { kind: "dropped" },
+  }),
+
+  // `unheard`: what was being said while a button was held is lost.
+  "local.resumed": (state, { unheard = false }) => ({
+    ...state,
+    phase: state.phase === "reconnecting" ? whereWeWere(state, unheard) : state.phase,
+    away: null,
+    problem: null,
+    notice: { kind: "resumed" },
+    reconnected: state.reconnected + 1,
   }),
 
   "local.waiting": (state, { kind, seconds }) => ({

@@ -31,6 +31,12 @@ export class Uplink {
     this.#gap = false;
   }
 
+  /** The same session goes on over this link; the server has so many samples. */
+  resume(link, sent) {
+    this.begin(link);
+    this.#sent = sent;
+  }
+
   /**
    * @param {Int16Array} samples
    * @param {number} captured samples so far, with these
