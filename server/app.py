@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Literal
@@ -27,6 +27,7 @@ from server import (
     system_api,
 )
 from server.access import Access
+from server.admission import Guest
 from server.arena import opening
 from server.clock import SampleClock, WallClock
 from server.commands import handle
@@ -37,6 +38,7 @@ from server.link import LinkLost, WebSocketLink
 from server.neighbours import LOOPBACK
 from server.openapi import DescribedApp
 from server.page import page
+from server.porter import Porter
 from server.private_log import where
 from server.recording.desk import Desk, used
 from server.recording.recorder import Why
@@ -50,7 +52,7 @@ from server.vitals import Vitals
 log = logging.getLogger(__name__)
 
 TICK_SEC = 0.1  # how soon a silent socket is noticed; the clock then moves in such steps
-TRY_AGAIN_LATER, INTERNAL_ERROR = 1013, 1011
+INTERNAL_ERROR = 1011
 
 
 class Health(BaseModel):
@@ -72,6 +74,7 @@ class House:
         self.models = models
         self.config = config
         self.vitals = Vitals()
+        self.porter = Porter(config, self.vitals)
         self.library = Library.open(config.recording.runs, config.recording.spool)
         self.chosen = choices(config)
         self.used = used(describe(self.chosen))
@@ -84,18 +87,32 @@ class House:
         )
         self.ready = True
         self.sessions: set[str] = set()
+        self._rounds: dict[str, Guest] = {}
+
+    def sit(self, who: str) -> bool:
+        """A seat for something that is no call; False if there is none."""
+        guest = self.porter.admission.sit()
+        if not isinstance(guest, Guest):
+            return False
+        self._rounds[who] = guest
+        self.sessions.add(who)
+        return True
+
+    def rise(self, who: str) -> None:
+        self.sessions.discard(who)
+        self.porter.admission.leave(self._rounds.pop(who))
 
     @property
     def full(self) -> bool:
-        return len(self.sessions) >= self.config.seats
+        return not self.porter.admission.free
 
     @property
     def watch(self) -> system_api.Watch:
         """What its operator may look at."""
         return system_api.Watch(
             vitals=self.vitals,
+            porter=self.porter,
             seats=self.config.seats,
-            seats_taken=lambda: len(self.sessions),
             version=VERSION,
             profile=self.config.profile,
             models=self.used,
@@ -112,7 +129,7 @@ def create(models: Models, config: Config, *, plain_page: bool = True) -> FastAP
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncGenerator[None, None]:
-        async with house.desk.at_work():
+        async with house.desk.at_work(), house.porter.at_work():
             yield
             house.ready = False
         house.library.close()
@@ -151,7 +168,7 @@ def create(models: Models, config: Config, *, plain_page: bool = True) -> FastAP
     @app.get("/ready", responses={503: {"model": Readiness, "description": "Not ready"}})
     async def ready(response: Response) -> Readiness:
         response.status_code = 200 if house.ready else 503
-        free = config.seats - len(house.sessions)
+        free = house.porter.admission.free
         return Readiness(ready=house.ready, profile=config.profile, seats_free=free)
 
     if plain_page:
@@ -168,17 +185,19 @@ def create(models: Models, config: Config, *, plain_page: bool = True) -> FastAP
             return
         offered = socket.scope.get("subprotocols", [])
         await socket.accept("realtime" if "realtime" in offered else None)
-        if house.full:
-            house.vitals.refused += 1
-            await _refuse(socket)
+        entered = await house.porter.meet(socket)
+        if entered is None:
             return
-        await converse(socket, house)
+        try:
+            await converse(socket, house, entered.said)
+        finally:
+            house.porter.admission.leave(entered.guest)
 
     app.state.house = house
     return app
 
 
-async def converse(socket: WebSocket, house: House) -> None:
+async def converse(socket: WebSocket, house: House, early: Sequence[str] = ()) -> None:
     """One conversation, from its first message until the client hangs up."""
     session_id = ids.new("sess")
     by_samples = house.config.clock == "samples"
@@ -187,10 +206,11 @@ async def converse(socket: WebSocket, house: House) -> None:
         model=socket.query_params.get("model") or UNNAMED,
         attune=Attune(events=socket.query_params.get("attune") == "1"),
     )
-    link = WebSocketLink(socket, None if by_samples else TICK_SEC)
+    link = WebSocketLink(socket, None if by_samples else TICK_SEC, early)
     clock = SampleClock() if by_samples else WallClock()
     paper = house.desk.paper(session_id, socket.headers.get("user-agent"))
-    session = Session(link, house.models, clock, config, paper, house.vitals)
+    pressed = house.porter.pressed
+    session = Session(link, house.models, clock, config, paper, house.vitals, pressed)
     recorder = session.room.recorder
     why: Why = "failed"
     house.sessions.add(session_id)
@@ -219,16 +239,6 @@ def _ending(close_code: int | None) -> Why:
         case 1000 | 1001 | 1005:
             return "hung_up"
     return "lost"
-
-
-async def _refuse(socket: WebSocket) -> None:
-    link = WebSocketLink(socket, None)
-    problem = server_error("All seats are taken; please try again soon.", "session_limit_reached")
-    try:
-        await link.tell(event("error", error=problem))
-        await socket.close(TRY_AGAIN_LATER, "all seats taken")
-    except (LinkLost, RuntimeError):
-        pass  # it did not wait for the answer
 
 
 async def _break_off(socket: WebSocket, link: WebSocketLink) -> None:

@@ -42,6 +42,8 @@ class Vitals:
         self.started = datetime.now(UTC)
         self.opened = 0
         self.refused = 0
+        self.queued = 0  # had to wait for a seat
+        self.left_queue = 0  # did not wait so long
         self.endings: Counter[str] = Counter()
         self.replies = 0
         self.failures: Counter[str] = Counter()  # replies that failed, by the role that did
@@ -50,6 +52,11 @@ class Vitals:
         self._since = now()
         self._stopped: Counter[str] = Counter()
         self._live: dict[int, Watched] = {}
+        self._told: Callable[[Mapping[str, float]], None] | None = None
+
+    def when_reached(self, told: Callable[[Mapping[str, float]], None]) -> None:
+        """Have somebody told of every spoken turn whose answer begins to sound."""
+        self._told = told
 
     @property
     def uptime_sec(self) -> float:
@@ -92,6 +99,8 @@ class Vitals:
         if ORIGIN in stages_ms:
             for stage in new - {ORIGIN}:
                 self._stage(stage).add(stages_ms[stage])
+            if self._told and "first_sent" in new:
+                self._told(stages_ms)
 
     def failed(self, role: str) -> None:
         """A reply failed because this role's model did."""

@@ -15,6 +15,9 @@ from server import app
 from server.app import House
 from server.config import PROFILES, Config
 
+# What else runs beside the tests must not decide what conversations do.
+UNMEASURED = {"measured": False}
+
 
 def standins(**roles: Any) -> Models:
     """Deterministic models of every role; any single one may be another."""
@@ -27,7 +30,9 @@ async def serving(
     models: Models | None = None, **settings: Any
 ) -> AsyncGenerator[tuple[str, House], None]:
     """The URL of a running server, and its house. Paced by samples unless told otherwise."""
-    config = Config.model_validate({"clock": "samples", "profile": "standin", **settings})
+    admission = {**UNMEASURED, **settings.pop("admission", {})}
+    given = {"clock": "samples", "profile": "standin", "admission": admission, **settings}
+    config = Config.model_validate(given)
     application = app.create(models or standins(), config)
     async with running(application) as port:
         yield f"ws://127.0.0.1:{port}/v1/realtime", application.state.house
