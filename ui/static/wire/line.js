@@ -64,6 +64,7 @@ export class Line {
   async connect() {
     const outcome = await this.#attempt();
     if (outcome === "open") return true;
+    if (this.#signal.aborted) return false;
     if (outcome === "full") return this.#insist("full", false, performance.now() + this.#patience);
     return this.#fail(await this.#verdict());
   }
@@ -79,17 +80,27 @@ export class Line {
   #attempt() {
     return new Promise((resolve) => {
       let full = false;
+      // Whoever hangs up while they wait for a seat gives their place to those behind at once.
+      const giveUp = () => {
+        if (this.#link !== link) link.close();
+        resolve("failed");
+      };
+      this.#signal.addEventListener("abort", giveUp, { once: true });
+      const done = (outcome) => {
+        this.#signal.removeEventListener("abort", giveUp);
+        resolve(outcome);
+      };
       const link = new Link(this.#url, {
         onevent: (event) => {
           if (event.error?.code === "session_limit_reached") full = true;
           if (event.type === "session.created" && !this.#taken(link)) return;
           this.#calls.onevent(event);
-          if (event.type === "session.created") resolve("open");
+          if (event.type === "session.created") done("open");
         },
         onaudio: (frame) => this.#calls.onaudio(frame),
         onclose: (code) => {
           if (this.#link === link) this.#dropped(STOPPING.has(code));
-          resolve(full || code === FULL ? "full" : "failed");
+          done(full || code === FULL ? "full" : "failed");
         },
       });
     });
