@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, Literal
@@ -29,6 +29,7 @@ from server import (
     system_api,
 )
 from server.access import FROM_ELSEWHERE, Access
+from server.admission import Guest
 from server.arena import opening
 from server.client_secrets import ClientSecrets
 from server.clock import SampleClock, WallClock
@@ -46,6 +47,7 @@ from server.neighbours import LOOPBACK
 from server.openapi import DescribedApp
 from server.page import page, policy
 from server.parking import Parking
+from server.porter import TRY_AGAIN_LATER, Porter
 from server.private_log import where
 from server.probing import Prober
 from server.readiness import Judgement, Nobody, Readiness, Supervised
@@ -65,7 +67,7 @@ from server.vitals import Vitals
 log = logging.getLogger(__name__)
 
 TICK_SEC = 0.1  # how soon a silent socket is noticed; the clock then moves in such steps
-TRY_AGAIN_LATER, INTERNAL_ERROR = 1013, 1011
+INTERNAL_ERROR = 1011
 
 
 class Alive(BaseModel):
@@ -82,6 +84,7 @@ class House:
         self.models = guarded(models, self.breakers)
         self.config = config
         self.vitals = Vitals()
+        self.porter = Porter(config, self.vitals)
         self.library = Library.open(config.recording.runs, config.recording.spool)
         self.chosen = choices(config)
         self.used = used(describe(self.chosen))
@@ -107,10 +110,24 @@ class House:
         self.sessions: set[str] = set()
         self.talks: set[Talk] = set()
         self.parking = Parking(config.resume_sec)
+        self._rounds: dict[str, Guest] = {}
+
+    def sit(self, who: str) -> bool:
+        """A seat for something that is no call; False if there is none."""
+        guest = self.porter.admission.sit()
+        if not isinstance(guest, Guest):
+            return False
+        self._rounds[who] = guest
+        self.sessions.add(who)
+        return True
+
+    def rise(self, who: str) -> None:
+        self.sessions.discard(who)
+        self.porter.admission.leave(self._rounds.pop(who))
 
     @property
     def full(self) -> bool:
-        return len(self.sessions) >= self.config.seats
+        return not self.porter.admission.free
 
     async def readiness(self) -> Readiness:
         unable = await self.judgement.unable()
@@ -118,7 +135,7 @@ class House:
         return Readiness(
             ready=self._was_ready,
             profile=self.config.profile,
-            seats_free=self.config.seats - len(self.sessions),
+            seats_free=self.porter.admission.free,
             unable=unable,
             recording=await self.judgement.recording(),
             backends=self.supervised.backends,
@@ -139,8 +156,8 @@ class House:
         """What its operator may look at."""
         return system_api.Watch(
             vitals=self.vitals,
+            porter=self.porter,
             seats=self.config.seats,
-            seats_taken=lambda: len(self.sessions),
             version=VERSION,
             profile=self.config.profile,
             models=self.used,
@@ -177,6 +194,7 @@ def create(models: Models, config: Config, *, plain_page: bool = True) -> FastAP
         async with (
             house.kept_well(),
             house.desk.at_work(),
+            house.porter.at_work(),
             tracing(config.watching.traces, house.vitals),
         ):
             yield
@@ -254,33 +272,27 @@ def create(models: Models, config: Config, *, plain_page: bool = True) -> FastAP
         offered = socket.scope.get("subprotocols", [])
         await socket.accept("realtime" if "realtime" in offered else None)
         if house.stopping:
-            await _refuse(
-                socket,
-                "The server is being restarted; please try again soon.",
-                "server_stopping",
-                "server stopping",
-            )
+            await _refuse_stopping(socket)
             return
         if token := token_of(socket):
             tick_sec = None if config.clock == "samples" else TICK_SEC
             await resume(socket, house.parking, token, tick_sec)
             return
-        if house.full:
-            house.vitals.refused += 1
-            await _refuse(
-                socket,
-                "All seats are taken; please try again soon.",
-                "session_limit_reached",
-                "all seats taken",
-            )
+        entered = await house.porter.meet(socket)
+        if entered is None:
             return
-        await converse(socket, house, wish)
+        try:
+            await converse(socket, house, wish, entered.said)
+        finally:
+            house.porter.admission.leave(entered.guest)
 
     app.state.house = house
     return app
 
 
-async def converse(socket: WebSocket, house: House, wish: dict[str, Any]) -> None:
+async def converse(
+    socket: WebSocket, house: House, wish: dict[str, Any], early: Sequence[str] = ()
+) -> None:
     """One conversation, from its first message until the client hangs up.
 
     It begins as the client secret wished that opened it, if one did.
@@ -294,10 +306,11 @@ async def converse(socket: WebSocket, house: House, wish: dict[str, Any]) -> Non
     )
     config = updated(config, wish, has_spoken=False)
     tick_sec = None if by_samples else TICK_SEC
-    link = Relink(WebSocketLink(socket, tick_sec), tick_sec)
+    link = Relink(WebSocketLink(socket, tick_sec, early), tick_sec)
     clock = SampleClock() if by_samples else WallClock()
     paper = house.desk.paper(session_id, socket.headers.get("user-agent"))
-    session = Session(link, house.models, clock, config, paper, house.vitals)
+    pressed = house.porter.pressed
+    session = Session(link, house.models, clock, config, paper, house.vitals, pressed)
     session.ticket = partial(house.parking.ticket, session_id, link)
     link.greet = session.welcome_back
     recorder = session.room.recorder
@@ -338,11 +351,12 @@ def _ending(close_code: int | None) -> Why:
     return "lost"
 
 
-async def _refuse(socket: WebSocket, message: str, code: str, reason: str) -> None:
+async def _refuse_stopping(socket: WebSocket) -> None:
     link = WebSocketLink(socket, None)
+    message = "The server is being restarted; please try again soon."
     try:
-        await link.tell(event("error", error=server_error(message, code)))
-        await socket.close(TRY_AGAIN_LATER, reason)
+        await link.tell(event("error", error=server_error(message, "server_stopping")))
+        await socket.close(TRY_AGAIN_LATER, "server stopping")
     except (LinkLost, RuntimeError):
         pass  # it did not wait for the answer
 

@@ -168,6 +168,19 @@ class Call:
                     raise CallError(": ".join(["the server hung up", *why[-1:]]))
                 await self.news.wait()
 
+    async def admitted(self) -> None:
+        """Wait for a seat, and say so where it takes time."""
+        seen, place = 0, None
+        while True:
+            seen = await self.until("session.created", "attune.queue", after=seen)
+            told = self.events[seen - 1]
+            if told["type"] == "session.created":
+                return
+            if told["position"] != place:
+                place, seconds = told["position"], told["estimate_sec"]
+                about = "" if seconds is None else f", about {seconds} s"
+                print(f"attune: all seats are taken; place {place} in line{about}", file=sys.stderr)
+
     def of(self, kind: str) -> list[dict[str, Any]]:
         return [event for event in self.events if event["type"] == kind]
 
@@ -278,7 +291,7 @@ async def converse(
     speech = read_speech(file)
     spoken = speech_end(speech)
     async with calling(url) as call:
-        await call.until("session.created")
+        await call.admitted()
         if allowed is not None:
             await call.agree(allowed, name)
         await call.speak(speech[:spoken], realtime=realtime)

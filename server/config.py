@@ -58,6 +58,18 @@ class Recording(BaseModel):
     speaker_key: SecretStr | None = Field(None, min_length=16)
 
 
+class Admission(BaseModel):
+    """Whom the house lets in when many come."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    # Whether the machine has a say. False: as many as `seats` says, and nothing is ever left out.
+    measured: bool = True
+    target_ms: float = Field(1500, gt=0)  # from the end of speech to the reply, for 95 % of turns
+    queue: int = Field(16, ge=0, le=1_000)  # so many may wait for a seat; 0: nobody
+    patience_sec: float = Field(600, gt=0)  # and so long
+    share: float = Field(0.25, gt=0, le=1)  # of `seats` that one address may have; loopback all
+
+
 class Scoring(BaseModel):
     """How sessions are scored from the page; the command line has its own options."""
 
@@ -190,7 +202,8 @@ class Config(BaseSettings):
     # Proxies whose word on a client's address and scheme is taken: addresses or networks.
     forwarded_allow_ips: Annotated[list[str], NoDecode, BeforeValidator(_listed)] = []
     clock: Literal["wall", "samples"] = "wall"
-    seats: int = Field(64, ge=1)
+    seats: int = Field(64, ge=1)  # at most: see admission
+    admission: Admission = Admission()
     resume_sec: float = Field(30, ge=0, le=600)  # a lost client may come back for; 0: never
     drain_sec: float = Field(10, ge=0, le=600)  # to finish the sentence in when we are stopped
     ping_sec: float = Field(10, gt=0, le=600)  # between two, and for the answer to one

@@ -17,6 +17,7 @@ from server.endings import ending
 from server.input_buffer import InputBuffer
 from server.interruption import Doubt, Verdict
 from server.percepts import Impression, Percepts
+from server.pressure import Level
 from server.private_log import where
 from server.replies import Replies
 from server.room import Room
@@ -177,6 +178,8 @@ class Floor:
             words = False
         elif utterance.doubt:
             words = utterance.doubt.due(turns.heard, utterance.listened)
+        elif self._room.pressed.level >= Level.PARTIALS:
+            words = False
         else:
             words = turns.heard - utterance.listened >= PARTIAL_SEC * EAR_RATE
         if not (words or sounds):
@@ -241,7 +244,7 @@ class Floor:
     def _think_ahead(self, utterance: Utterance) -> None:
         """The turn may be over: ask, and begin to form the reply meanwhile."""
         self._judge()
-        if self._answers():
+        if self._answers() and self._room.pressed.level < Level.SPECULATION:
             self._think(utterance)
 
     def _judge(self) -> None:

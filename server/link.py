@@ -1,7 +1,7 @@
 """The far end over a WebSocket: what it sends, one at a time, and what we send back."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable
 from enum import Enum
 
 import orjson
@@ -30,7 +30,9 @@ class LinkLost(Exception):
 
 
 class WebSocketLink:
-    def __init__(self, socket: WebSocket, tick_sec: float | None) -> None:
+    def __init__(
+        self, socket: WebSocket, tick_sec: float | None, early: Iterable[str] = ()
+    ) -> None:
         self._socket = socket
         self._tick_sec = tick_sec  # None: time passes only with messages
         self.close_code: int | None = None  # why the far end hung up, as it says
@@ -40,6 +42,9 @@ class WebSocketLink:
         self._waiting_bytes = 0
         self._taken = asyncio.Event()
         self._inbox: asyncio.Queue[str | bytes | Wake | None] = asyncio.Queue(INBOX)
+        for message in early:  # it came before there was anybody to take it
+            self._waiting_bytes += len(message)
+            self._inbox.put_nowait(message)
 
     async def messages(self) -> AsyncGenerator[str | bytes | Wake, None]:
         """Everything that arrives, until the client hangs up."""

@@ -14,6 +14,7 @@ from models.thinking.noticing import is_child
 from models.types import EAR_RATE, WIRE_RATE, AudioChunk, Samples
 from server.clock import Task
 from server.items import Item
+from server.pressure import Level
 from server.private_log import where
 from server.room import Room
 from server.server_events import perceived
@@ -23,6 +24,7 @@ from server.transcripts import Text
 log = logging.getLogger(__name__)
 
 FOLLOW_SEC = 0.5  # how often it is told while someone speaks
+SELDOM = 4  # times as long while the machine is pressed
 SHARE = 0.25  # of that time it may be in the making: a slow model is asked less often
 # How long a reply, once it has the words, waits for them to be joined with the voice; and where
 # the voice has not been made out either, so that on the samples clock no model is ever late.
@@ -147,7 +149,8 @@ class Impression:
         """Whether it is time to look at how it sounds so far."""
         if not self._percepts.wanted or (self._following and not self._following.done()):
             return False
-        return heard - self._reached >= self._patience * EAR_RATE
+        seldom = SELDOM if self._room.pressed.level >= Level.PERCEPTS else 1
+        return heard - self._reached >= seldom * self._patience * EAR_RATE
 
     def follow(self, audio: Samples, heard: int) -> None:
         """Tell how it sounds so far; what is worked out for it will not be left for the end."""

@@ -56,6 +56,11 @@ class Pulse:
         return self.samples[-1]
 
     @property
+    def lag_ms(self) -> float:
+        """The worst of the last seconds."""
+        return max(self._worst, self.load.lag_ms)
+
+    @property
     def threads(self) -> int:
         return int(self._process.num_threads())
 

@@ -11,6 +11,7 @@ from server.clock import Clock, Task
 from server.ear import Ear
 from server.items import Conversation
 from server.link import Wake
+from server.pressure import Calm, Pressed
 from server.recording.paper import Paper
 from server.recording.recorder import Recorder
 from server.server_events import Event
@@ -44,12 +45,14 @@ class Room:
         config: SessionConfig,
         paper: Paper,
         vitals: Vitals | None = None,
+        pressed: Pressed | None = None,
     ) -> None:
         self.link = link
         self.models = models
         self.clock = clock
         self.config = config
         self.vitals = vitals or Vitals()
+        self.pressed = pressed or Calm()
         self.conversation = Conversation()
         self.timeline = Timeline(clock.time())
         self.recorder = Recorder(paper, self.timeline)

@@ -16,6 +16,7 @@ from server.floor import Floor
 from server.input_buffer import InputBuffer
 from server.link import Wake
 from server.percepts import Percepts
+from server.pressure import Pressed
 from server.recording.allowed import Setting
 from server.recording.paper import Paper
 from server.replies import Replies
@@ -50,8 +51,9 @@ class Session:
         config: SessionConfig,
         paper: Paper,
         vitals: Vitals | None = None,
+        pressed: Pressed | None = None,
     ) -> None:
-        self.room = Room(link, models, clock, config, paper, vitals)
+        self.room = Room(link, models, clock, config, paper, vitals, pressed)
         self.buffer = InputBuffer()
         self.transcripts = Transcripts(self.room)
         self.percepts = Percepts(self.room)

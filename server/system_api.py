@@ -19,6 +19,8 @@ from server.health import Check, Health
 from server.http_refusals import Route
 from server.openapi import failures
 from server.percentiles import Digest
+from server.porter import Porter
+from server.pressure import Level, Pressure
 from server.pulse import BEAT_SEC, BEATS, Pulse, cores, load_average
 from server.readiness import Backend
 from server.sessions.format import ModelUsed
@@ -29,6 +31,7 @@ from server.system_shapes import (
     History,
     Machine,
     Percentiles,
+    Pressed,
     Recordings,
     Role,
     Seats,
@@ -46,8 +49,8 @@ class Watch:
     """What there is to look at."""
 
     vitals: Vitals
-    seats: int
-    seats_taken: Callable[[], int]
+    porter: Porter
+    seats: int  # at most
     version: str
     profile: str
     models: Mapping[str, ModelUsed]
@@ -60,7 +63,7 @@ class Watch:
 
 
 def router(watch: Watch, access: Access, allowed: Callable[[Headers], bool]) -> APIRouter:
-    pulse = Pulse(watch.seats_taken)
+    pulse = watch.porter.pulse
     hears = heard_by(watch.perceiver)
 
     @asynccontextmanager
@@ -93,11 +96,11 @@ def router(watch: Watch, access: Access, allowed: Callable[[Headers], bool]) -> 
     ) -> System:
         response.headers["Cache-Control"] = "no-store"
         checks = {check.role: check for check in await watch.health.checks()}
-        taken = watch.seats_taken()
         return System(
             software=_software(watch),
             machine=_machine(pulse),
-            seats=Seats(taken=taken, free=max(0, watch.seats - taken), total=watch.seats),
+            seats=_seats(watch),
+            pressure=_pressure(watch.porter.measured),
             conversations=_conversations(watch.vitals),
             recordings=Recordings(
                 enabled=watch.records,
@@ -187,10 +190,37 @@ def _machine(pulse: Pulse) -> Machine:
     )
 
 
+def _seats(watch: Watch) -> Seats:
+    admission = watch.porter.admission
+    return Seats(
+        taken=admission.taken,
+        free=admission.free,
+        total=admission.total,
+        most=watch.seats,
+        waiting=admission.waiting,
+    )
+
+
+def _pressure(measured: Pressure | None) -> Pressed | None:
+    if measured is None:
+        return None
+    reading = measured.reading
+    return Pressed(
+        level=measured.level,
+        without=[each.name.lower() for each in Level if Level.NONE < each <= measured.level],
+        strain=reading.strain,
+        latency_ms=reading.latency_ms,
+        target_ms=reading.target_ms,
+        lag_ms=round(reading.lag_ms, 1),
+    )
+
+
 def _conversations(vitals: Vitals) -> Conversations:
     return Conversations(
         opened=vitals.opened,
         refused=vitals.refused,
+        queued=vitals.queued,
+        left_queue=vitals.left_queue,
         failed=vitals.endings["failed"],
         lost=vitals.endings["lost"],
         replies=vitals.replies,

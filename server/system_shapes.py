@@ -39,8 +39,25 @@ class Machine(Shown):
 
 class Seats(Shown):
     taken: int
-    free: int
-    total: int
+    free: int = Field(description="That somebody who comes now could have.")
+    total: int = Field(description="That the machine is thought to hold now.")
+    most: int = Field(description="That the operator allows.")
+    waiting: int = Field(description="People in the queue.")
+
+
+class Pressed(Shown):
+    """How near the machine is to its limit."""
+
+    level: int = Field(description="0 to 4: how much is left out.")
+    without: list[Literal["percepts", "partials", "speculation", "seats"]] = Field(
+        description="What is done less or not at all, for now."
+    )
+    strain: float = Field(description="1 is the limit.")
+    latency_ms: float | None = Field(
+        description="Of turns in the last minute, at the 95th percentile, without deliberate waits."
+    )
+    target_ms: float
+    lag_ms: float = Field(description="By which the event loop was late at the worst.")
 
 
 class Conversations(Shown):
@@ -48,6 +65,8 @@ class Conversations(Shown):
 
     opened: int
     refused: int = Field(description="All seats were taken.")
+    queued: int = Field(description="Had to wait for a seat.")
+    left_queue: int = Field(description="Of those, who hung up before they had one.")
     failed: int = Field(description="Ended by a fault of ours.")
     lost: int = Field(description="The connection broke.")
     replies: int
@@ -126,6 +145,7 @@ class System(Shown):
     software: Software
     machine: Machine
     seats: Seats
+    pressure: Pressed | None = Field(description="None where it is not measured.")
     conversations: Conversations
     recordings: Recordings
     stages: list[StageTimes]

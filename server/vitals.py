@@ -42,6 +42,8 @@ class Vitals:
         self.started = datetime.now(UTC)
         self.opened = 0
         self.refused = 0
+        self.queued = 0  # had to wait for a seat
+        self.left_queue = 0  # did not wait so long
         self.endings: Counter[str] = Counter()
         self.turns = 0  # that people took, answered or not
         self.holds = 0  # a reply fell silent because somebody might be taking the word
@@ -57,6 +59,11 @@ class Vitals:
         self._since = now()
         self._stopped: Counter[str] = Counter()
         self._live: dict[int, Watched] = {}
+        self._told: Callable[[Mapping[str, float]], None] | None = None
+
+    def when_reached(self, told: Callable[[Mapping[str, float]], None]) -> None:
+        """Have somebody told of every spoken turn whose answer begins to sound."""
+        self._told = told
 
     @property
     def uptime_sec(self) -> float:
@@ -99,6 +106,8 @@ class Vitals:
         if ORIGIN in stages_ms:
             for stage in new - {ORIGIN}:
                 self._stage(stage).add(stages_ms[stage])
+            if self._told and "first_sent" in new:
+                self._told(stages_ms)
 
     def over(self, moments: Mapping[str, float], outcome: str) -> None:
         """A reply is over, one way or another."""

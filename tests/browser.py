@@ -14,7 +14,7 @@ from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Page, 
 from models.protocols import Models
 from server.app import House
 from server.config import Config
-from tests.serving import running, standins
+from tests.serving import UNMEASURED, running, standins
 from ui import app
 
 CHROMIUM = shutil.which("chromium")
@@ -41,7 +41,8 @@ async def paged(
     models: Models | None = None, **settings: Any
 ) -> AsyncGenerator[tuple[str, House], None]:
     """The address of a running server with its pages, and its house."""
-    given = {"profile": "standin", "operator_token": OPERATOR, **settings}
+    admission = {**UNMEASURED, **settings.pop("admission", {})}
+    given = {"profile": "standin", "operator_token": OPERATOR, "admission": admission, **settings}
     application = app.create(models or standins(), Config.model_validate(given))
     async with running(application) as port:
         yield f"http://127.0.0.1:{port}", application.state.house

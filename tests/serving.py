@@ -17,6 +17,9 @@ from server.config import PROFILES, Config
 from server.draining import DrainingServer
 from server.sockets import LineSocket
 
+# What else runs beside the tests must not decide what conversations do.
+UNMEASURED = {"measured": False}
+
 
 def standins(**roles: Any) -> Models:
     """Deterministic models of every role; any single one may be another."""
@@ -29,7 +32,9 @@ async def serving(
     models: Models | None = None, **settings: Any
 ) -> AsyncGenerator[tuple[str, House], None]:
     """The URL of a running server, and its house. Paced by samples unless told otherwise."""
-    config = Config.model_validate({"clock": "samples", "profile": "standin", **settings})
+    admission = {**UNMEASURED, **settings.pop("admission", {})}
+    given = {"clock": "samples", "profile": "standin", "admission": admission, **settings}
+    config = Config.model_validate(given)
     application = app.create(models or standins(), config)
     async with running(application) as port:
         yield f"ws://127.0.0.1:{port}/v1/realtime", application.state.house

@@ -412,11 +412,11 @@ async def test_a_file_of_another_rate_is_heard_as_it_was_spoken(tmp_path: Path) 
 
 async def test_when_all_seats_are_taken_a_round_is_refused(tmp_path: Path) -> None:
     async with arena(tmp_path, seats=1) as place:
-        place.house.sessions.add("somebody")
+        assert place.house.sit("somebody")
         refused = await place.begin()
         assert problem(refused) == (503, "session_limit_reached")
         assert refused.headers["retry-after"]
-        place.house.sessions.clear()
+        place.house.rise("somebody")
         await place.played()
 
 

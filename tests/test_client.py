@@ -116,10 +116,22 @@ async def test_a_recording_is_said_and_the_reply_written_down(
 async def test_a_server_that_hangs_up_has_said_why(
     question: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with serving(seats=1) as (url, _), talking(url):
+    async with serving(seats=1, admission={"queue": 0}) as (url, _), talking(url):
         ran = await called(question, "--url", url)
     assert ran.code == 1
     assert ran.err == ("attune: the server hung up: All seats are taken; please try again soon.\n")
+
+
+async def test_a_caller_who_must_wait_is_told_so_and_then_answered(question: Path) -> None:
+    async with serving(seats=1) as (url, house):
+        async with talking(url):
+            calling = asyncio.create_task(called(question, "--url", url, "--fast"))
+            while not house.porter.admission.waiting:  # noqa: ASYNC110 - nobody tells
+                await asyncio.sleep(0.005)
+        ran = await calling
+    assert ran.code == 0
+    assert ran.err == "attune: all seats are taken; place 1 in line\n"
+    assert "reply" in ran.out
 
 
 @pytest.mark.slow

@@ -1,5 +1,6 @@
 """The Talk page in Chromium: what somebody sees, presses and is told."""
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -250,7 +251,7 @@ async def test_an_address_that_is_not_secure_is_explained(quiet: Browser, url: s
 async def test_a_full_server_is_explained_and_lets_us_in_once_somebody_leaves(
     quiet: Browser, tmp_path: Path
 ) -> None:
-    async with served(tmp_path, seats=1) as url:
+    async with served(tmp_path, seats=1, admission={"queue": 0}) as url:
         other = await connect(url.replace("http", "ws") + "/v1/realtime")
         await other.recv()
         async with visit(quiet, url, expected=["WebSocket connection"], **TALKS) as page:
@@ -261,6 +262,54 @@ async def test_a_full_server_is_explained_and_lets_us_in_once_somebody_leaves(
             await expect(alert).to_contain_text("I am trying again by myself.")
             await other.close()
             await expect(page.locator(".live")).to_be_visible(timeout=10_000)
+
+
+async def test_somebody_who_waits_sees_their_place_in_line_and_is_let_in(
+    quiet: Browser, tmp_path: Path
+) -> None:
+    async with served(tmp_path, seats=1) as url:
+        wire = url.replace("http", "ws") + "/v1/realtime"
+        async with connect(wire):
+            pass  # so that something is known of how long people talk
+        first = await connect(wire)
+        assert "session.created" in str(await first.recv())
+        ahead = await connect(wire + "?attune=1")
+        await ahead.recv()
+        async with visit(quiet, url, **TALKS) as page:
+            await page.get_by_role("button", name="Start talking").click()
+            await answer(page)
+            line = page.get_by_role("status").filter(has_text="All places are taken.")
+            await expect(line).to_contain_text("You are number 2 in line.")
+            await expect(line).to_contain_text("It should take about 10 seconds.")
+            await expect(line).to_contain_text("Nothing you say is heard until it begins.")
+            await expect(page.get_by_role("alert")).to_have_count(0)
+            await ahead.close()
+            await expect(line).to_contain_text("You are next.")
+            await first.close()
+            await expect(page.locator(".live")).to_be_visible()
+            await expect(page.locator(".queue")).to_have_count(0)
+
+
+async def test_whoever_leaves_the_line_gives_up_their_place_at_once(
+    quiet: Browser, tmp_path: Path
+) -> None:
+    kept = {"runs": str(tmp_path)}
+    async with (
+        paged(recording=kept, seats=1, ui={"language": "zh"}) as (url, house),
+        connect(url.replace("http", "ws") + "/v1/realtime") as other,
+    ):
+        await other.recv()
+        async with visit(quiet, url, "phone", **TALKS) as page:
+            await page.locator(".orb-start").click()
+            await page.get_by_role("dialog").get_by_role("button").last.click()
+            line = page.locator(".queue")
+            await expect(line).to_contain_text("下一位就是你。")
+            assert house.porter.admission.waiting == 1
+            await line.get_by_role("button", name="不等了").click()
+            await expect(line).to_have_count(0)
+            await expect(page.locator(".orb-start")).to_be_enabled()
+            while house.porter.admission.waiting:  # noqa: ASYNC110 - nobody tells
+                await asyncio.sleep(0.01)
 
 
 async def test_prepared_recordings_speak_where_there_is_no_microphone(

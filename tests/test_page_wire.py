@@ -1039,7 +1039,8 @@ async def test_what_a_network_swallowed_of_a_reply_is_heard_afterwards(browser: 
 
 
 async def test_a_full_server_says_so_and_lets_us_in_when_somebody_leaves(browser: Browser) -> None:
-    async with wall(brief(), seats=1) as (url, _), calling(browser, url) as caller:
+    full = wall(brief(), seats=1, admission={"queue": 0})
+    async with full as (url, _), calling(browser, url) as caller:
         async with talking(url):
             await caller.begin(wait=False)
             state = await caller.was("s.problem?.seconds")
@@ -1051,8 +1052,39 @@ async def test_a_full_server_says_so_and_lets_us_in_when_somebody_leaves(browser
         await caller.hears_answer()
 
 
+async def test_in_line_nothing_is_sent_and_the_session_begins_when_it_is_our_turn(
+    browser: Browser,
+) -> None:
+    async with wall(brief(), seats=1) as (url, _), calling(browser, url) as caller:
+        async with talking(url):
+            await caller.begin(wait=False)
+            state = await caller.was("s.queue")
+            assert state["queue"] == {"position": 1, "seconds": None}
+            assert state["phase"] == "connecting" and state["problem"] is None
+            await caller.run("sound.say(0.2)")
+            assert caller.sent == [[]]
+        assert await caller.run("return await outcome") is True
+        state = await caller.until("s.phase === 'listening'")
+        assert state["queue"] is None and state["reconnected"] == 0
+        await caller.run("sound.say(0.4)")
+        await caller.hears_answer()
+
+
+async def test_ending_while_in_line_gives_the_place_up(browser: Browser) -> None:
+    async with wall(seats=1) as (url, house), talking(url), calling(browser, url) as caller:
+        await caller.begin(wait=False)
+        await caller.was("s.queue")
+        await caller.run("await talk.end()")
+        assert await caller.run("return await outcome") is False
+        state = await caller.state()
+        assert state["queue"] is None and state["problem"] is None
+        while house.porter.admission.waiting:  # noqa: ASYNC110 - nobody tells
+            await asyncio.sleep(0.01)
+
+
 async def test_a_server_that_stays_full_is_given_up(browser: Browser) -> None:
-    async with wall(seats=1) as (url, _), talking(url), calling(browser, url) as caller:
+    full = wall(seats=1, admission={"queue": 0})
+    async with full as (url, _), talking(url), calling(browser, url) as caller:
         assert await caller.begin(patience=300) is False
         state = await caller.state()
         assert state["problem"] == {"kind": "full"} and state["phase"] == "idle"

@@ -14,6 +14,7 @@ from models.protocols import Models
 from models.types import EAR_RATE, WIRE_RATE, Turn
 from server.items import Item
 from server.percepts import FOLLOW_SEC, SHARE, Impression
+from server.pressure import Calm
 from tests.fakes import COUGH, SPEECH, Hesitant, Mute, Reciter, Sadness, SaysByLevel, known
 from tests.serving import serving, standins
 from tests.talker import HUSH, Event, Talker, play_until, sound, talking
@@ -106,6 +107,7 @@ async def test_a_model_that_takes_long_is_asked_less_often(took: float, patience
 
     room: Any = SimpleNamespace(clock=clock, tell=tell, ear=SimpleNamespace(position=int))
     room.spawn = lambda coroutine: work.append(coroutine)
+    room.pressed = Calm()
     percepts: Any = SimpleNamespace(wanted=True, glance=glance, open=object)
     impression = Impression(percepts, room, "item_1", start=0)
     impression.follow(sound(HUSH, 0.1), 0)

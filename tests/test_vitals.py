@@ -265,14 +265,18 @@ async def test_a_conversation_shows_in_seats_counts_and_stages() -> None:
             await talker.ask()
             await play_until(talker, "response.done")
             system = (await asked(url, **OPERATOR)).json()
-            assert system["seats"] == {"taken": 1, "free": 0, "total": 1}
+            assert system["seats"] == {
+                "taken": 1, "free": 0, "total": 1, "most": 1, "waiting": 0,
+            }  # fmt: skip
+            assert system["pressure"] is None  # on this clock nothing takes time
             async with connect(url) as other:
                 await other.recv()
         while house.sessions:  # noqa: ASYNC110 - the server notices a moment later
             await asyncio.sleep(0.005)
         system = (await asked(url, **OPERATOR)).json()
     assert system["conversations"] == {
-        "opened": 1, "refused": 1, "failed": 0, "lost": 0, "replies": 1, "failed_replies": {},
+        "opened": 1, "refused": 1, "queued": 0, "left_queue": 0, "failed": 0, "lost": 0,
+        "replies": 1, "failed_replies": {},
     }  # fmt: skip
     stages = {each["stage"]: each for each in system["stages"]}
     assert {"words", "gate", "first_audio", "first_sent", "overhead"} <= set(stages)

@@ -42,10 +42,10 @@ _chance = SystemRandom()
 class Seats(Protocol):
     """The house's: a round takes one of them while it is answered."""
 
-    sessions: set[str]
-
     @property
     def full(self) -> bool: ...
+    def sit(self, who: str) -> bool: ...
+    def rise(self, who: str) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,14 +182,13 @@ class Arena:
 
     @contextmanager
     def _seat(self) -> Generator[None, None, None]:
-        if self._seats.full:
-            raise full()
         seat = ids.new("round")
-        self._seats.sessions.add(seat)
+        if not self._seats.sit(seat):
+            raise full()
         try:
             yield
         finally:
-            self._seats.sessions.discard(seat)
+            self._seats.rise(seat)
 
     async def _chosen(self, ballots: Sequence[Ballot]) -> dict[Side, tuple[Contestant, Models]]:
         """Two that can answer and met least often."""

@@ -72,12 +72,15 @@ async def served(
 
 
 def _start(flags: Sequence[str], log: Path, runs: Path | None) -> subprocess.Popen[bytes]:
-    place = {"ATTUNE_RECORDING__RUNS": str(runs)} if runs else {}
+    # What is to be measured is the machine, not what we leave out to spare it.
+    settings = {"ATTUNE_ADMISSION__MEASURED": "false"}
+    if runs:
+        settings["ATTUNE_RECORDING__RUNS"] = str(runs)
     with log.open("wb") as out:
         return subprocess.Popen(
             [sys.executable, "-m", "server", *flags],
             cwd=ROOT,
-            env={**os.environ, **place},
+            env={**os.environ, **settings},
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=out,

@@ -25,8 +25,10 @@ function aboutModels({ models }) {
   return found;
 }
 
-function aboutRoom({ seats, machine, recordings, conversations }) {
+function aboutRoom({ seats, pressure, machine, recordings, conversations }) {
   const found = [];
+  const without = pressure?.without.at(-1);
+  if (without) found.push({ key: `without_${without}`, level: "warn", values: {} });
   if (seats.free === 0) found.push({ key: "full", level: "warn", values: { total: seats.total } });
   if ((machine.lag_p99_ms ?? 0) > LATE_MS) {
     found.push({ key: "late", level: "warn", values: { ms: Math.round(machine.lag_p99_ms) } });

@@ -12,7 +12,8 @@ const TILES = [
     read: ({ seats }) => ({
       figure: number(seats.taken),
       of: t("system.tile.seats.of", { total: number(seats.total) }),
-      more: t("system.tile.seats.free", { free: number(seats.free) }),
+      more: seats.waiting ? t("system.tile.seats.waiting", { waiting: number(seats.waiting) })
+        : t("system.tile.seats.free", { free: number(seats.free) }),
     }),
   },
   {

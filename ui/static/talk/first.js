@@ -6,12 +6,13 @@ import { language, settings, t } from "../core/page.js";
 import { icon } from "./icons.js";
 import { orb } from "./orb.js";
 import { problemCard } from "./problem.js";
+import { queueCard } from "./queue.js";
 
 /**
  * @param {{onStart: () => void, onDemo: () => void, onType: () => void}} on
  * @returns {{element: HTMLElement, busy: (busy: boolean) => void,
  *   problem: (problem: object | null, ways?: {again?: () => void, cancel?: () => void}) => void,
- *   close: () => void}}
+ *   queue: (place: object | null, onLeave: () => void) => void, close: () => void}}
  */
 export function firstView({ onStart, onDemo, onType }) {
   const start = orb({ label: t("talk.start") });
@@ -37,12 +38,27 @@ export function firstView({ onStart, onDemo, onType }) {
     start.element.disabled = waiting;
     start.show({ phase: waiting ? "connecting" : "idle", label: t(waiting ? "talk.starting" : "talk.start"), idle: waiting });
   };
+  let line = null;
+  const queue = (place, onLeave) => {
+    if (!place && !line) return;
+    if (place && !line) {
+      line = queueCard({ onLeave });
+      replace(said, line.element);
+      line.show(place);
+      said.scrollIntoView({ block: "nearest" });
+    } else if (place) line.show(place);
+    else {
+      line = null;
+      replace(said);
+    }
+  };
   const problem = (wrong, ways = {}) => {
+    line = null;
     const others = { type: onType, demo: settings.demo.length > 0 ? onDemo : undefined };
     replace(said, wrong && problemCard(wrong, { ...others, ...ways }));
     if (wrong) said.scrollIntoView({ block: "nearest" });
   };
-  return { element, busy, problem, close: start.close };
+  return { element, busy, problem, queue, close: start.close };
 }
 
 /** Told to whoever may expect another language to be understood. */

@@ -9,6 +9,7 @@ import { dock } from "./dock.js";
 import { notices } from "./notices.js";
 import { shown } from "./phase.js";
 import { problemCard } from "./problem.js";
+import { queueCard } from "./queue.js";
 import { needsPerception, recordingSign } from "./recording.js";
 import { hears, side } from "./side.js";
 
@@ -32,6 +33,7 @@ export function liveView({ on, demo, perception }) {
     heard?.element,
     spoken.element);
   let before = {};
+  let line = null; // where we stand in it, after we were cut off
 
   const show = (state, hands) => {
     const phase = shown(state.phase, hands);
@@ -48,7 +50,9 @@ export function liveView({ on, demo, perception }) {
     sign.show(state.recording);
     heard?.needed(needsPerception(state.recording));
     said.state(state);
-    if (state.problem !== before.problem) {
+    if (state.queue && !before.queue) replace(trouble, (line = queueCard()).element);
+    if (state.queue) line.show(state.queue);
+    else if (state.problem !== before.problem || before.queue) {
       replace(trouble, state.problem && problemCard(state.problem, { again: on.again }));
     }
     before = state;

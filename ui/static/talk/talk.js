@@ -90,7 +90,9 @@ export class Talk {
     const conversation = this.#conversation;
     if (hears) this.#choose(this.#remember({ perception }));
     const tell = () => {
-      const { problem } = conversation.state;
+      const { problem, queue } = conversation.state;
+      if (queue) this.#idle?.touch(); // somebody who waits is there
+      view.queue(queue, () => this.#shut());
       if (problem?.seconds) view.problem(problem, { cancel: () => this.#shut() });
     };
     conversation.addEventListener("change", tell);

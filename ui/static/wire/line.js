@@ -71,6 +71,7 @@ export class Line {
   async connect() {
     const outcome = await this.#attempt();
     if (outcome === "open") return true;
+    if (this.#signal.aborted) return false;
     if (outcome === "full") return this.#insist("full", false, performance.now() + this.#patience);
     return this.#fail(await this.#verdict());
   }
@@ -95,20 +96,30 @@ export class Line {
     const inside = ticket ? "attune.resumed" : "session.created";
     return new Promise((resolve) => {
       let problem = null;
+      // Whoever hangs up while they wait for a seat gives their place to those behind at once.
+      const giveUp = () => {
+        if (this.#link !== link) link.close();
+        resolve("failed");
+      };
+      this.#signal.addEventListener("abort", giveUp, { once: true });
+      const done = (outcome) => {
+        this.#signal.removeEventListener("abort", giveUp);
+        resolve(outcome);
+      };
       const link = new Link(this.#url, protocols, {
         onevent: (event) => {
           problem = event.error?.code ?? problem;
           if (event.type === inside && !this.#taken(link, ticket ? event : null)) return;
           this.#remember(event, link);
           if (this.#link === link || !ticket) this.#calls.onevent(event);
-          if (event.type === inside) resolve(ticket ? "resumed" : "open");
+          if (event.type === inside) done(ticket ? "resumed" : "open");
         },
         onaudio: (frame) => this.#calls.onaudio(frame),
         onclose: (code) => {
           if (this.#link === link) this.#dropped(STOPPING.has(code));
-          if (problem === "resume_failed") resolve("unknown");
+          if (problem === "resume_failed") done("unknown");
           const full = problem === "session_limit_reached" || code === FULL;
-          resolve(full && problem !== "server_stopping" ? "full" : "failed");
+          done(full && problem !== "server_stopping" ? "full" : "failed");
         },
       }, ticket);
     });

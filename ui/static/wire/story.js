@@ -10,6 +10,7 @@
  * @property {Phase} phase
  * @property {{kind: string, seconds?: number}|null} problem `full`, `gone`, `lost` (the
  *   microphone), `refused`, `error`, or a SoundProblem's kind; with `seconds` we try again then
+ * @property {{position: number, seconds: number|null}|null} queue while we wait for a seat
  * @property {{id: string, secret: string}|null} session
  * @property {{id: string, secret: string}[]} sessions all of this visit
  * @property {{recording: boolean, scopes: string[], reason: string|null}|null} recording
@@ -45,6 +46,7 @@ const HANDLERS = { ...connection, ...speech, ...replies };
 export const BEGINNING = Object.freeze({
   phase: "idle",
   problem: null,
+  queue: null,
   session: null,
   sessions: [],
   recording: null,

@@ -21,7 +21,7 @@ function unplugged(state) {
     const cut = turn.id === state.user ? { interrupted: true } : {};
     return turn.partial ? { ...turn, ...cut, partial: false } : turn;
   });
-  return { ...broken, turns, user: null, held: false };
+  return { ...broken, turns, user: null, held: false, queue: null };
 }
 
 /** What was going on when the socket was lost, and still is. */
@@ -32,10 +32,20 @@ function whereWeWere({ away, reply }, unheard) {
 }
 
 export const connection = {
-  "local.connecting": (state) => ({ ...state, phase: "connecting", problem: null, notice: null }),
+  "local.connecting": (state) => ({
+    ...state, phase: "connecting", problem: null, notice: null, queue: null,
+  }),
 
-  "session.created": (state) =>
-    state.phase === "connecting" ? { ...state, phase: "listening", problem: null } : state,
+  "attune.queue": (state, { position, estimate_sec: seconds }) => ({
+    ...state,
+    problem: null,
+    queue: { position, seconds },
+  }),
+
+  "session.created": (state) => {
+    const seated = state.queue ? { ...state, queue: null } : state;
+    return state.phase === "connecting" ? { ...seated, phase: "listening", problem: null } : seated;
+  },
 
   "attune.session": (state, { id, secret }) => ({
     ...state,
@@ -88,6 +98,7 @@ export const connection = {
   "local.waiting": (state, { kind, seconds }) => ({
     ...state,
     problem: kind ? { kind, seconds } : null,
+    queue: null,
   }),
 
   "local.reconnected": (state, { thinking = false }) => ({

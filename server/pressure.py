@@ -1,0 +1,174 @@
+"""How near the machine is to its limit, and what conversations do without meanwhile."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from math import exp
+from typing import Protocol
+
+from server.percentiles import Digest, Lately
+
+STEP_SEC = 1.0  # how often it is looked at
+SMOOTH_SEC = 4.0  # a single hiccup is no load
+TURNS_SEC = 60.0  # turns of so long ago still tell something
+ENOUGH = 5  # of fewer turns the worst is one unlucky turn: then the middle one counts
+LAG_MS = 250.0  # an event loop as late as this breaks up sound
+HARDLY = 1.2  # a target below so many times what a turn takes anyway would be missed by anybody
+BUSY, MOST_BY_CPU = 0.75, 0.6  # a busy CPU alone, however busy, only thins the running percepts
+RISE_SEC, FALL_SEC = 2.0, 8.0  # between two steps up, and two steps down
+BACK = 0.15  # the strain must fall this far below what brought a level before it ends
+
+
+class Level(IntEnum):
+    """What is left out: each level leaves out what those before it do, too."""
+
+    NONE = 0
+    PERCEPTS = 1  # how somebody sounds is told less often while they speak
+    PARTIALS = 2  # no words are looked for while somebody speaks
+    SPECULATION = 3  # a reply is not thought of before the turn is over
+    SEATS = 4  # nobody new is let in
+
+
+# The strain from which each level holds. 1 is the limit, so nobody is let in at it.
+RISES = {Level.PERCEPTS: 0.5, Level.PARTIALS: 0.65, Level.SPECULATION: 0.8, Level.SEATS: 0.9}
+
+
+class Pressed(Protocol):
+    """Where a conversation looks before it does what could be left out."""
+
+    @property
+    def level(self) -> Level: ...
+
+
+class Calm:
+    """No pressure, ever: on the samples clock models seem to take no time."""
+
+    level = Level.NONE
+
+
+class Lateness(Protocol):
+    """Whoever watches the event loop."""
+
+    @property
+    def lag_ms(self) -> float: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """How hard the machine works, as shares of all cores."""
+
+    machine: float
+    own: float  # by this process
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What was found last."""
+
+    lag_ms: float
+    latency_ms: float | None  # of turns lately; None if there were none
+    target_ms: float
+    cpu: float
+    strain: float  # 1 is the limit
+
+
+class Pressure:
+    """Looked at once a second; told of every turn. The time is given to it."""
+
+    def __init__(
+        self,
+        lateness: Lateness,
+        load: Callable[[], Load],
+        target_ms: float,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.level = Level.NONE
+        self._lateness = lateness
+        self._load = load
+        self._target_ms = target_ms
+        self._now = now
+        self._turns = Lately(TURNS_SEC, 12, now)
+        self._alone = Digest()  # turns while nobody else talked: what they take anyway
+        self._strain = 0.0
+        self._own = 0.0
+        self._looked = self._moved = self._calm_since = now()
+        self.reading = Reading(0.0, None, target_ms, 0.0, 0.0)
+
+    @property
+    def strain(self) -> float:
+        """The share of the limit that is reached, by what people would notice."""
+        return self._strain
+
+    @property
+    def used(self) -> float:
+        """The share of the limit that conversations take up, by lateness or by work."""
+        return max(self._strain, self._own)
+
+    def turn(self, worked_ms: float, talkers: int) -> None:
+        """A reply to something spoken began to sound."""
+        self._turns.add(worked_ms)
+        if talkers <= 1:
+            self._alone.add(worked_ms)
+
+    def step(self) -> Level:
+        now, load = self._now(), self._load()
+        keep = exp(-max(0.0, now - self._looked) / SMOOTH_SEC)
+        self._looked = now
+        latency, target = _typical(self._turns.digest()), self._target()
+        lag = self._lateness.lag_ms
+        busy = min(MOST_BY_CPU, max(0.0, load.machine - BUSY) / (1 - BUSY))
+        found = max(lag / LAG_MS, busy, self._late(latency, target))
+        self._strain = keep * self._strain + (1 - keep) * min(found, 2.0)
+        # What others leave us is ours, and half of the machine is, whatever they do.
+        budget = max(0.5, 1 - max(0.0, load.machine - load.own))
+        self._own = keep * self._own + (1 - keep) * load.own / budget
+        self.reading = Reading(lag, latency, target, load.machine, round(self._strain, 3))
+        self._move(now)
+        return self.level
+
+    def _target(self) -> float:
+        """What is aimed at; a machine that is slow by itself is not thought to be loaded."""
+        return max(self._target_ms, HARDLY * (_typical(self._alone) or 0.0))
+
+    def _late(self, latency: float | None, target: float) -> float:
+        """How much of what a turn may take beyond what it takes anyway is used up."""
+        if latency is None:
+            return 0.0
+        alone = _typical(self._alone)
+        usual = target / 2 if alone is None else alone
+        return max(0.0, latency - usual) / (target - usual)
+
+    def _move(self, now: float) -> None:
+        """One step at a time: each may be enough. Down only after it has been calm for a while."""
+        if self.level < Level.SEATS and self._strain >= RISES[Level(self.level + 1)]:
+            self._calm_since = now
+            if now - self._moved >= RISE_SEC:
+                self.level, self._moved = Level(self.level + 1), now
+        elif self.level > Level.NONE and self._strain < RISES[self.level] - BACK:
+            if now - max(self._calm_since, self._moved) >= FALL_SEC:
+                self.level, self._moved = Level(self.level - 1), now
+        else:
+            self._calm_since = now
+
+
+def _typical(turns: Digest) -> float | None:
+    return turns.percentiles((0.95 if turns.count >= ENOUGH else 0.5,))[0]
+
+
+def worked_ms(stages_ms: Mapping[str, float]) -> float | None:
+    """From the end of speech to the first sound, less what was waited on purpose.
+
+    A turn ends after a silence, which takes as long on an idle machine. Only the time in which
+    something was still to be done tells of the load.
+    """
+    sent = stages_ms.get("first_sent")
+    if sent is None or "speech_end" not in stages_ms:
+        return None
+    gate, ready = stages_ms.get("gate", sent), stages_ms.get("first_audio", sent)
+    if ready > gate:
+        begun = stages_ms.get("planned", stages_ms.get("first_token", sent))
+        if begun <= gate:  # it was being thought of all the while
+            return sent
+        ready = max(stages_ms.get("words", gate), stages_ms.get("judged", 0.0))
+    return sent - max(0.0, gate - ready)

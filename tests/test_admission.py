@@ -1,0 +1,274 @@
+"""Who may sit down: the queue, what it is told, and how many the machine is found to hold."""
+
+import heapq
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pytest
+
+from server.admission import Admission, Guest, OwnSeats, Refused
+from server.capacity import SETTLE_SEC, Capacity, Fixed
+from server.pressure import Level, Load, Pressure
+
+
+@dataclass(slots=True)
+class Time:
+    now: float = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def house(
+    seats: int, room: int = 4, share: int | None = None, time: Callable[[], float] | None = None
+) -> Admission:
+    return Admission(OwnSeats(seats), Fixed(seats), room, share, time or Time())
+
+
+def sitting(found: Guest | Refused) -> Guest:
+    assert isinstance(found, Guest)
+    return found
+
+
+# ---- first come, first served
+
+
+def test_a_freed_seat_goes_to_the_head_of_the_queue_and_never_to_a_newcomer() -> None:
+    admission = house(seats=1)
+    first = sitting(admission.sit())
+    second, third = sitting(admission.wait()), sitting(admission.wait())
+    assert [admission.position(guest) for guest in (second, third)] == [1, 2]
+    admission.leave(first)
+    assert second.sat is not None and third.sat is None
+    assert admission.position(third) == 1
+    assert admission.sit() is Refused.FULL
+    admission.leave(second)
+    assert third.sat is not None and admission.waiting == 0
+    admission.leave(third)
+    assert (admission.taken, admission.free) == (0, 1)
+
+
+def test_whoever_leaves_the_queue_lets_those_behind_move_up_and_know_it() -> None:
+    admission = house(seats=1)
+    admission.sit()
+    ahead, tired, behind = (sitting(admission.wait()) for _ in range(3))
+    admission.leave(tired)
+    assert (admission.position(ahead), admission.position(behind)) == (1, 2)
+    assert behind.news.is_set() and not ahead.news.is_set()
+
+
+def test_a_full_queue_takes_nobody_and_no_queue_never_does() -> None:
+    admission = house(seats=1, room=1)
+    admission.sit()
+    sitting(admission.wait())
+    assert admission.wait() is Refused.FULL
+    assert house(seats=1, room=0).wait() is Refused.FULL
+
+
+def test_one_address_has_its_share_and_this_machine_all_it_wants() -> None:
+    admission = house(seats=4, share=1)
+    guest = sitting(admission.sit("192.0.2.1"))
+    assert admission.sit("192.0.2.1") is Refused.SHARE
+    assert admission.wait("192.0.2.1") is Refused.SHARE
+    sitting(admission.sit("192.0.2.2"))
+    for _ in range(2):
+        sitting(admission.sit("127.0.0.1"))
+    admission.leave(guest)
+    sitting(admission.sit("192.0.2.1"))
+
+
+# ---- how long it takes
+
+
+def test_nothing_is_estimated_before_anybody_has_left() -> None:
+    admission = house(seats=1)
+    admission.sit()
+    admission.wait()
+    assert admission.estimate_sec(1) is None
+
+
+def test_a_wait_is_estimated_from_how_long_people_talk() -> None:
+    time = Time()
+    admission = house(seats=2, time=time)
+    short, long = sitting(admission.sit()), sitting(admission.sit())
+    time.now = 60.0
+    admission.leave(short)
+    admission.leave(long)
+    sitting(admission.sit()), sitting(admission.sit())
+    assert admission.estimate_sec(1) == 30.0  # two of them, of a minute each
+    assert admission.estimate_sec(3) == 90.0
+    time.now = 120.0  # those who still talk do so longer than was thought
+    estimate = admission.estimate_sec(1)
+    assert estimate is not None and estimate > 30.0
+
+
+# ---- how many the machine holds
+
+
+@dataclass(slots=True)
+class Strain:
+    level: Level = Level.NONE
+    used: float = 0.0
+
+
+def test_seats_grow_while_all_is_well_and_never_past_the_operators_number() -> None:
+    time, strain = Time(), Strain()
+    capacity = Capacity(10, strain, cores=2, now=time)
+    totals, settled = [], 0
+    for _ in range(10):
+        total = capacity.total(settled, settled)
+        totals.append(total)
+        settled = total
+        capacity.step(settled)
+    assert totals[0] == 2 and totals[-1] == 10
+    assert totals == sorted(totals)
+    assert all(after <= before * 1.5 + 1 for before, after in zip(totals, totals[1:], strict=False))
+    assert capacity.total(0, 0) == 10  # what was once well is remembered
+
+
+def test_a_seat_is_there_only_if_what_one_talker_costs_still_fits() -> None:
+    strain = Strain(used=0.4)
+    capacity = Capacity(64, strain, cores=2, now=Time())
+    capacity.step(4)
+    assert capacity.total(4, 4) == 6  # half of the way to where it would be full
+    strain.used = 0.8
+    assert capacity.total(4, 4) == 4  # a fifth would take it to the limit
+    strain.used = 0.06
+    assert capacity.total(4, 4) == 6  # half as many again, however idle it is
+    strain.used = 5.0
+    assert 1 <= capacity.total(4, 4) < 4  # never none at all
+
+
+def test_when_it_was_too_many_fewer_are_let_in_and_a_little_more_is_tried_later() -> None:
+    time, strain = Time(), Strain()
+    capacity = Capacity(64, strain, cores=16, now=time)
+    strain.level = Level.SEATS
+    capacity.step(8)
+    assert capacity.total(8, 8) == 8  # those who talk stay
+    strain.level = Level.NONE
+    capacity.step(7)
+    assert capacity.total(7, 7) == 7
+    found = []
+    for _ in range(600):
+        time.now += 1
+        capacity.step(7)
+        found.append(capacity.total(7, 7))
+    assert found[0] == 7 and found[-1] > 7 and found == sorted(found)
+
+
+@dataclass(slots=True)
+class Machine:
+    """A machine that holds so many talkers: with these, a turn takes just what is aimed at."""
+
+    holds: float
+    base_ms: float  # for a turn if nobody is there
+    target_ms: float
+    seen: bool  # whether the work shows in the processor; a model on another machine does not
+    now: float = 0.0
+    lag_ms: float = 0.0
+    talkers: int = 0
+    level: Level = Level.NONE
+    chance: random.Random = field(default_factory=lambda: random.Random(5))
+
+    @property
+    def busy(self) -> float:
+        """What is left out makes every talker cheaper."""
+        cost = {Level.NONE: 1.0, Level.PERCEPTS: 0.95, Level.PARTIALS: 0.85}.get(self.level, 0.75)
+        return min(0.99, cost * self.talkers / self.holds * (1 - self.base_ms / self.target_ms))
+
+    def turn_ms(self) -> float:
+        return self.base_ms / (1 - self.busy) * self.chance.uniform(0.9, 1.1)
+
+    def load(self) -> Load:
+        share = self.busy if self.seen else 0.05
+        return Load(share, share)
+
+
+class Day:
+    """People who come, and talk for some minutes, at a machine that cannot hold them all."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self.turns: list[list[float]] = []  # of every minute: how long they took
+        self.guests: list[Guest] = []  # all who were not refused
+        self.refused = self.most = 0
+        self.levels: set[Level] = set()
+        self.pressure = Pressure(machine, machine.load, machine.target_ms, self._now)
+        capacity = Capacity(200, self.pressure, cores=4, now=self._now)
+        self.admission = Admission(OwnSeats(200), capacity, 16, None, self._now)
+        self._chance = random.Random(1)
+        self._waiting: list[Guest] = []
+        self._ends: list[tuple[float, int, Guest]] = []
+
+    def _now(self) -> float:
+        return self.machine.now
+
+    def pass_time(self, seconds: int, arrivals: float) -> None:
+        """So many people come in a second, on the average."""
+        for _ in range(seconds):
+            self.machine.now += 1
+            while self._ends and self._ends[0][0] <= self.machine.now:
+                self.admission.leave(heapq.heappop(self._ends)[2])
+            if self._chance.random() < arrivals:
+                self._arrive()
+            self._talk()
+            self.machine.level = self.pressure.step()
+            self.levels.add(self.machine.level)
+            self.admission.step()
+
+    def _arrive(self) -> None:
+        found = self.admission.sit()
+        if not isinstance(found, Guest):
+            found = self.admission.wait()
+        if isinstance(found, Guest):
+            self.guests.append(found)
+            self._waiting.append(found)
+        else:
+            self.refused += 1
+
+    def _talk(self) -> None:
+        for guest in [guest for guest in self._waiting if guest.sat is not None]:
+            self._waiting.remove(guest)
+            end = self.machine.now + self._chance.expovariate(1 / 180)
+            heapq.heappush(self._ends, (end, id(guest), guest))
+        self.machine.talkers = self.admission.taken
+        self.most = max(self.most, self.machine.talkers)
+        while len(self.turns) <= self.machine.now // 60:
+            self.turns.append([])
+        for _ in range(self.machine.talkers):
+            if self._chance.random() < 0.1:  # a turn every ten seconds
+                took = self.machine.turn_ms()
+                self.turns[-1].append(took)
+                self.pressure.turn(took, self.machine.talkers)
+
+
+@pytest.mark.parametrize("seen", [True, False], ids=["own models", "models elsewhere"])
+@pytest.mark.parametrize("holds", [3.0, 12.0, 50.0])
+def test_however_many_come_those_who_talk_are_answered_in_time_and_nobody_is_forgotten(
+    holds: float, seen: bool
+) -> None:
+    target = 1500.0
+    day = Day(Machine(holds, 500.0, target, seen))
+    day.pass_time(1800, arrivals=holds / 60)  # three times what it can hold
+    day.pass_time(3600, arrivals=0.0)
+    turns = sorted(took for minute in day.turns for took in minute)
+    slow = [minute for minute in day.turns if minute and sorted(minute)[len(minute) // 2] > target]
+    assert turns[int(len(turns) * 0.95)] <= target
+    assert not slow  # at no time was it slow for all
+    assert day.most >= 0.5 * holds  # and the machine was put to use
+    assert day.admission.waiting == day.admission.taken == 0  # everybody who waited sat down,
+    sat = [guest.sat for guest in day.guests]
+    assert sat == sorted(sat, key=lambda at: at or 0.0)  # in the order they came
+    assert day.pressure.level is Level.NONE
+
+
+def test_newcomers_count_as_measured_only_after_a_while() -> None:
+    time, strain = Time(), Strain()
+    admission = Admission(OwnSeats(64), Capacity(64, strain, 2, time), 0, None, time)
+    for _ in range(2):
+        sitting(admission.sit())
+    assert admission.sit() is Refused.FULL
+    time.now = SETTLE_SEC
+    admission.step()
+    sitting(admission.sit())
