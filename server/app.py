@@ -41,6 +41,7 @@ from server.errors import server_error
 from server.guests import Guests, turn_away
 from server.health import Health
 from server.http_refusals import Refusal
+from server.limits import Doorbell, Meter
 from server.link import LinkLost, WebSocketLink
 from server.metrics import Sources, exposed
 from server.neighbours import LOOPBACK
@@ -67,7 +68,7 @@ from server.vitals import Vitals
 log = logging.getLogger(__name__)
 
 TICK_SEC = 0.1  # how soon a silent socket is noticed; the clock then moves in such steps
-INTERNAL_ERROR = 1011
+INTERNAL_ERROR, BEYOND_LIMITS = 1011, 1008
 
 
 class Alive(BaseModel):
@@ -176,7 +177,12 @@ class House:
             vitals=self.vitals,
             info={"version": VERSION, "profile": self.config.profile},
             gauges={
-                "seats": ("Conversations there is room for.", lambda: self.config.seats),
+                "seats": ("Conversations there is room for.", lambda: self.porter.admission.total),
+                "queue": ("People who wait for a seat.", lambda: self.porter.admission.waiting),
+                "pressure": (
+                    "What is left out: 1 percepts, 2 partials, 3 speculation, 4 seats.",
+                    lambda: self.porter.pressed.level,
+                ),
                 "sessions": ("Conversations going on.", lambda: len(self.sessions)),
                 "recordings": ("Conversations being recorded.", lambda: self.vitals.recording),
                 "ready": ("Whether a conversation could be held now.", lambda: self._was_ready),
@@ -260,11 +266,14 @@ def create(models: Models, config: Config, *, plain_page: bool = True) -> FastAP
         async def front() -> HTMLResponse:
             return HTMLResponse(front_page, headers=safe)
 
+    bell = Doorbell(None if config.on_loopback else config.limits.connections_per_minute)
+
     @app.websocket("/v1/realtime")
     async def realtime(socket: WebSocket) -> None:
         try:
             if not may_connect(socket.headers, config):
                 raise Refusal(403, FROM_ELSEWHERE, "origin_not_allowed")
+            bell.ring(socket)
             wish = guests.admit(socket)
         except Refusal as refusal:
             await turn_away(socket, refusal)
@@ -311,6 +320,8 @@ async def converse(
     paper = house.desk.paper(session_id, socket.headers.get("user-agent"))
     pressed = house.porter.pressed
     session = Session(link, house.models, clock, config, paper, house.vitals, pressed)
+    if not by_samples:
+        session.meter = Meter(house.config.limits, clock.time())
     session.ticket = partial(house.parking.ticket, session_id, link)
     link.greet = session.welcome_back
     recorder = session.room.recorder
@@ -323,6 +334,8 @@ async def converse(
     try:
         with house.desk.attended(recorder):
             await session.run(handle)
+        if session.ended:
+            await link.shut(BEYOND_LIMITS, session.ended.code)
         why = _ending(link.close_code)
     except* LinkLost:  # hanging up is no error
         why = "lost"

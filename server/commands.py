@@ -27,7 +27,9 @@ from server.client_events import (
 )
 from server.consent import Consent
 from server.errors import ClientError
+from server.input_buffer import SAMPLE_BYTES
 from server.items import Item, accepted, turns
+from server.limits import PassedOver
 from server.replies import Running
 from server.reply import Dialogue, ReplyOptions
 from server.server_events import event, item_added, item_done
@@ -44,6 +46,8 @@ async def handle(session: Session, message: str | bytes) -> None:
     """Do what the client asks, or tell it why not; the session lives on either way."""
     event_id: str | None = None
     try:
+        if session.meter:
+            session.meter.message(session.room.clock.time())
         if isinstance(message, bytes):
             await _binary(session, message)
             return
@@ -53,6 +57,8 @@ async def handle(session: Session, message: str | bytes) -> None:
         understood = parse(raw)
         session.room.recorder.asked(raw)
         await obey(session, understood)
+    except PassedOver:
+        pass
     except ClientError as error:
         await session.room.tell(event("error", error=error.payload(event_id)))
 
@@ -105,8 +111,16 @@ async def _append(session: Session, audio: str) -> None:
     if len(audio) > MAX_APPEND_BASE64:
         raise ClientError("invalid_value", "One append takes at most 15 MiB of audio.", "audio")
     data = decode_audio(audio)
-    session.buffer.check_room(len(data) * session.decoder.growth)
+    size = len(data) * session.decoder.growth
+    session.buffer.check_room(size)
+    _weigh(session, size)
     await session.receive(session.decoder(data))
+
+
+def _weigh(session: Session, size: int) -> None:
+    """Sound comes no faster than it can be spoken, or not for long."""
+    if session.meter:
+        session.meter.sound(size // SAMPLE_BYTES, session.room.clock.time())
 
 
 async def _binary(session: Session, frame: bytes) -> None:
@@ -118,6 +132,7 @@ async def _binary(session: Session, frame: bytes) -> None:
     if len(frame) % 2 or len(frame) > MAX_APPEND_BYTES:
         raise ClientError("invalid_value", "A binary frame is PCM16 of at most 15 MiB.")
     session.room.recorder.asked_in_sound()
+    _weigh(session, len(frame))
     await session.receive(frame)
 
 

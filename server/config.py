@@ -18,6 +18,7 @@ from pydantic_settings import (
 )
 
 from models import registry
+from server.limits import Limits
 
 ROOT = Path(__file__).parent.parent
 PROFILES = ROOT / "profiles"
@@ -204,6 +205,7 @@ class Config(BaseSettings):
     clock: Literal["wall", "samples"] = "wall"
     seats: int = Field(64, ge=1)  # at most: see admission
     admission: Admission = Admission()
+    limits: Limits = Limits()
     resume_sec: float = Field(30, ge=0, le=600)  # a lost client may come back for; 0: never
     drain_sec: float = Field(10, ge=0, le=600)  # to finish the sentence in when we are stopped
     ping_sec: float = Field(10, gt=0, le=600)  # between two, and for the answer to one

@@ -4,18 +4,22 @@ None of it is felt by people who talk. What is over a limit is refused, and told
 second; who goes on all the same is cut off.
 """
 
+import time
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+from starlette.requests import HTTPConnection
 
 from models.types import WIRE_RATE
 from server.errors import ClientError
+from server.http_refusals import Refusal
 
 TELL_SEC = 1.0  # between two refusals of the same kind: an answer to each would only help a flood
 ADDRESSES = 4096  # remembered
+MINUTE_SEC = 60.0
 
 
 class Limits(BaseModel):
@@ -119,10 +123,17 @@ class PassedOver(Exception):
 class Doorbell:
     """How often each address has come lately."""
 
-    def __init__(self, most: int | None, now: Callable[[], float]) -> None:
+    def __init__(self, most: int | None, now: Callable[[], float] = time.monotonic) -> None:
         self._most = most
         self._now = now
         self._came: OrderedDict[str, deque[float]] = OrderedDict()
+
+    def ring(self, connection: HTTPConnection) -> None:
+        """Somebody comes; a Refusal if too many came from there within a minute."""
+        address = connection.client.host if connection.client else ""
+        if not self.rings(address):
+            message = "Too many connections from this address; please try again in a minute."
+            raise Refusal(429, message, "rate_limit_exceeded", kind="rate_limit_error")
 
     def rings(self, address: str) -> bool:
         """Somebody comes from there; False if too many did within a minute."""
@@ -133,7 +144,7 @@ class Doorbell:
         self._came.move_to_end(address)
         if len(self._came) > ADDRESSES:
             self._came.popitem(last=False)
-        if len(came) == self._most and now - came[0] < 60.0:
+        if len(came) == self._most and now - came[0] < MINUTE_SEC:
             return False
         came.append(now)
         return True

@@ -46,6 +46,7 @@ class Figures(Collector):
         for name, about, count in (
             ("sessions_opened", "Conversations begun.", vitals.opened),
             ("sessions_refused", "Conversations refused for want of a seat.", vitals.refused),
+            ("sessions_queued", "People who had to wait for a seat.", vitals.queued),
             ("turns", "Turns people took.", vitals.turns),
             ("replies", "Replies that began to sound.", vitals.replies),
             ("holds", "Replies silenced because somebody might interrupt.", vitals.holds),

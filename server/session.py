@@ -11,9 +11,10 @@ from models.protocols import Models
 from models.types import WIRE_RATE
 from server.clock import Clock, Task
 from server.consent import Consent
-from server.errors import ClientError
+from server.errors import ClientError, server_error
 from server.floor import Floor
 from server.input_buffer import InputBuffer
+from server.limits import Ended, Meter
 from server.link import Wake
 from server.percepts import Percepts
 from server.pressure import Pressed
@@ -63,6 +64,8 @@ class Session:
         self._pending = bytearray()  # received, and less than a block
         self._received_at = clock.time()
         self._received = 0  # samples
+        self.meter: Meter | None = None  # of what this client asks of us; None: it may ask anything
+        self.ended: Ended | None = None  # why it has to end, if it has
         self.ticket: Callable[[], str | None] = lambda: None  # to come back with, once
 
     async def run(self, handle: "Handle") -> None:
@@ -76,6 +79,8 @@ class Session:
             async with asyncio.TaskGroup() as tasks, aclosing(room.link.messages()) as messages:
                 room.open(tasks)
                 async for message in messages:
+                    if await self._is_over():
+                        break
                     await room.take_notes()
                     await self._pass_silence()
                     match message:
@@ -94,6 +99,15 @@ class Session:
         finally:
             self._count_in()
             self.replies.break_off()
+
+    async def _is_over(self) -> bool:
+        if self.meter is None:
+            return False
+        self.ended = self.meter.over(self.room.clock.time())
+        if self.ended:
+            problem = server_error(self.ended.message, self.ended.code)
+            await self.room.tell(event("error", error=problem))
+        return self.ended is not None
 
     async def introduce(self) -> None:
         """Tell the client how it can ask for, or delete, what is kept of this conversation."""

@@ -1,10 +1,14 @@
 """What one client may ask of us, and that people who talk never notice."""
 
+import httpx2
 import pytest
+from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from models.types import WIRE_RATE
 from server.errors import ClientError
 from server.limits import Doorbell, Limits, Meter, PassedOver
+from tests.serving import serving
+from tests.talker import HUSH, VOICE, Talker, talking
 
 FRAME = WIRE_RATE // 50
 
@@ -55,9 +59,9 @@ def test_sound_far_ahead_of_time_is_refused_and_what_follows_in_time_is_not() ->
     with pytest.raises(ClientError) as refused:
         meter.sound(FRAME, 0.0)
     assert (refused.value.code, refused.value.param) == ("rate_limit_exceeded", "audio")
-    meter.sound(WIRE_RATE, 1.0)
+    meter.sound(WIRE_RATE // 2, 0.5)
     with pytest.raises(PassedOver):
-        meter.sound(WIRE_RATE, 1.0)
+        meter.sound(WIRE_RATE, 0.5)
 
 
 def test_silence_saves_up_nothing_to_spend_later() -> None:
@@ -118,3 +122,66 @@ def test_only_so_many_addresses_are_remembered() -> None:
     for count in range(10_000):
         assert bell.rings(str(count))
     assert len(bell._came) <= 4096
+
+
+async def told_then_closed(talker: Talker) -> tuple[str, int | None]:
+    error = (await talker.until("error"))["error"]
+    with pytest.raises(ConnectionClosed) as ended:
+        while True:
+            await talker.next()
+    return error["code"], ended.value.rcvd.code if ended.value.rcvd else None
+
+
+async def test_a_session_that_has_lasted_too_long_is_told_and_closed() -> None:
+    limits = {"session_minutes": 0.005}
+    async with serving(clock="wall", limits=limits) as (url, _), talking(url) as talker:
+        assert await told_then_closed(talker) == ("session_expired", 1008)
+
+
+async def test_a_line_on_which_nothing_is_sent_is_closed() -> None:
+    limits = {"idle_minutes": 0.005}
+    async with serving(clock="wall", limits=limits) as (url, house), talking(url) as talker:
+        assert await told_then_closed(talker) == ("idle_timeout", 1008)
+    assert not house.sessions
+
+
+async def test_a_flood_is_told_once_passed_over_and_then_cut_off() -> None:
+    limits = {"messages_per_sec": 1, "messages_burst": 5, "refusals": 50}
+    async with serving(clock="wall", limits=limits) as (url, _), talking(url) as talker:
+        for _ in range(200):
+            await talker.send("input_audio_buffer.clear")
+        with pytest.raises(ConnectionClosed) as ended:
+            while True:
+                await talker.next()
+        assert len(talker.of("input_audio_buffer.cleared")) == 5
+        codes = [event["error"]["code"] for event in talker.of("error")]
+        assert codes == ["rate_limit_exceeded"] * 2
+        assert ended.value.rcvd is not None and ended.value.rcvd.code == 1008
+
+
+async def test_sound_too_far_ahead_is_not_taken_and_the_conversation_goes_on() -> None:
+    limits = {"audio_ahead_sec": 5}
+    manual = {"audio": {"input": {"turn_detection": None}}}
+    async with serving(clock="wall", limits=limits) as (url, _), talking(url) as talker:
+        await talker.update(**manual)
+        await talker.say(VOICE, 4.0)
+        await talker.say(HUSH, 60.0)
+        error = (await talker.until("error"))["error"]
+        assert (error["code"], error["param"]) == ("rate_limit_exceeded", "audio")
+        await talker.send("input_audio_buffer.commit")
+        await talker.until("conversation.item.done")
+
+
+async def test_an_address_that_connects_too_often_is_refused_before_the_handshake() -> None:
+    settings = {"HOST": "0.0.0.0", "insecure": True, "limits": {"connections_per_minute": 2}}
+    async with serving(clock="wall", **settings) as (url, _):
+        for _ in range(2):
+            async with talking(url):
+                pass
+        with pytest.raises(InvalidStatus) as refused:
+            async with talking(url):
+                pass
+        assert refused.value.response.status_code == 429
+        async with httpx2.AsyncClient() as client:  # others are not held up by it
+            health = url.replace("ws://", "http://").replace("/v1/realtime", "/health")
+            assert (await client.get(health)).status_code == 200

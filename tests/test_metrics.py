@@ -124,4 +124,4 @@ def test_buckets_are_fine_around_the_latencies_promised() -> None:
     assert {0.5, 0.9, 1.5} <= set(BOUNDS_SEC)
 
 
-GAUGES = ("seats", "sessions", "recordings", "ready")
+GAUGES = ("seats", "sessions", "queue", "pressure", "recordings", "ready")
