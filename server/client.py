@@ -5,7 +5,7 @@ import json
 import sys
 import time
 from base64 import b64decode, b64encode
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -59,6 +59,7 @@ class Piece:
 
     at: float  # seconds on the monotonic clock
     samples: Samples
+    response: str = ""  # whose it is; a binary frame's, once the server has told its number
 
 
 @dataclass(slots=True)
@@ -72,6 +73,11 @@ class Call:
     news: asyncio.Condition = field(default_factory=asyncio.Condition)
     lost: bool = False
     binary: bool = False  # audio goes as binary frames; the session must have agreed
+    reading: asyncio.Event = field(default_factory=asyncio.Event)  # cleared: what comes waits
+    numbered: dict[int, str] = field(default_factory=dict)  # responses by their binary sequence
+
+    def __post_init__(self) -> None:
+        self.reading.set()
 
     async def send(self, **event: Any) -> None:
         await self._send(orjson.dumps(event).decode())
@@ -128,18 +134,23 @@ class Call:
         """Take down everything that arrives, until the server hangs up."""
         try:
             async for message in self.socket:
+                await self.reading.wait()
                 now = time.monotonic()
                 if isinstance(message, bytes):
                     samples = decode_pcm16(message[HEADER:])
+                    whose = self.numbered.get(int.from_bytes(message[:4], "little"), "")
                     async with self.news:
-                        self.pieces.append(Piece(now, samples))
+                        self.pieces.append(Piece(now, samples, whose))
                         self.news.notify_all()
                     continue
                 event = orjson.loads(message)
                 if event["type"] == "response.output_audio.delta":
                     samples = decode_pcm16(b64decode(event.pop("delta")))
                     event["samples"] = len(samples)
-                    self.pieces.append(Piece(now, samples))
+                    self.pieces.append(Piece(now, samples, event["response_id"]))
+                elif event["type"] == "response.created":
+                    number = event["response"].get("attune", {}).get("sequence")
+                    self.numbered |= {} if number is None else {number: event["response"]["id"]}
                 async with self.news:
                     self.events.append(event)
                     self.times.append(now)
@@ -182,17 +193,23 @@ class Call:
 
     def first_audible(self, after: float = 0.0) -> float | None:
         """When the first sample one could hear was there to be played."""
-        for piece in self.pieces:
-            if piece.at >= after and np.abs(piece.samples).max(initial=0.0) > AUDIBLE:
-                return piece.at + int(np.argmax(np.abs(piece.samples) > AUDIBLE)) / WIRE_RATE
-        return None
+        return audible_from(piece for piece in self.pieces if piece.at >= after)
+
+
+def audible_from(pieces: Iterable[Piece]) -> float | None:
+    """When the first sample one could hear was there to be played."""
+    for piece in pieces:
+        if np.abs(piece.samples).max(initial=0.0) > AUDIBLE:
+            return piece.at + int(np.argmax(np.abs(piece.samples) > AUDIBLE)) / WIRE_RATE
+    return None
 
 
 @asynccontextmanager
-async def calling(url: str) -> AsyncGenerator[Call, None]:
+async def calling(url: str, token: str | None = None) -> AsyncGenerator[Call, None]:
     """A call to a server: connected, listening, and hung up at the end."""
+    shown = {"Authorization": f"Bearer {token}"} if token else None
     try:
-        socket = await connect(url, max_size=None, compression=None)
+        socket = await connect(url, max_size=None, compression=None, additional_headers=shown)
     except (OSError, WebSocketException, ValueError, TimeoutError) as error:
         raise CallError(f"cannot reach {url}: {error}; is the server running (make run)?") from None
     async with socket:
