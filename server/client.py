@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.markup import escape
 from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import ConnectionClosed, WebSocketException
+from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketException
 
 from models.audio import decode_pcm16, encode_pcm16, resample
 from models.perception.labels import DIMENSIONS, Dimension
@@ -51,6 +51,14 @@ NOT_RECORDED = {  # why a server keeps nothing of a call, or no more of it
 
 class CallError(Exception):
     """The call could not be made or broke off: one sentence for the caller."""
+
+
+class Unanswered(CallError):
+    """Nobody took the call; `status` is what a server said over HTTP instead."""
+
+    def __init__(self, sentence: str, status: int | None = None) -> None:
+        super().__init__(sentence)
+        self.status = status
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +219,9 @@ async def calling(url: str, token: str | None = None) -> AsyncGenerator[Call, No
     try:
         socket = await connect(url, max_size=None, compression=None, additional_headers=shown)
     except (OSError, WebSocketException, ValueError, TimeoutError) as error:
-        raise CallError(f"cannot reach {url}: {error}; is the server running (make run)?") from None
+        status = error.response.status_code if isinstance(error, InvalidStatus) else None
+        sentence = f"cannot reach {url}: {error}; is the server running (make run)?"
+        raise Unanswered(sentence, status) from None
     async with socket:
         call = Call(socket)
         listening = asyncio.create_task(call.listen())

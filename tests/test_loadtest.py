@@ -280,6 +280,7 @@ def test_a_run_without_an_answer_or_with_talkers_mixed_up_is_a_failure() -> None
     assert "no turn was answered" in (verdict(nothing) or "")
     leaked = report(talkers([answered("purple piano")], [answered()]), False, {})
     assert "mixed up" in (verdict(leaked) or "")
+    assert [person["cross_talk"] for person in leaked["people"]] == [1, 0]
 
 
 # -- the server's use of its machine ---------------------------------------------------------
@@ -314,7 +315,7 @@ def test_a_share_of_a_core_is_time_used_over_time_passed() -> None:
 
 
 async def sent_out(url: str, folder: Path, count: int, seconds: float, **of: Any) -> list[Seen]:
-    """So many people of this process, to a server of stand-ins."""
+    """So many people of this process, to a server of stand-ins; what they tell is what is read."""
     await asyncio.to_thread(speech.keep, speech.noises(0), folder)
     some = [{"number": n, "seed": 0, "slow": False, "standin": True, **of} for n in range(count)]
     told = await talk(Job(url, None, seconds, str(folder), "", some))
@@ -342,6 +343,17 @@ async def test_a_talker_without_a_seat_is_refused_and_tries_again(tmp_path: Path
 async def test_a_server_that_is_not_there_is_an_error_of_every_talker(tmp_path: Path) -> None:
     [alone] = await sent_out("ws://127.0.0.1:1/v1/realtime", tmp_path, 1, 0.25)
     assert alone.errors and set(alone.errors) == {"cannot_connect"} and not alone.connect_ms
+
+
+@pytest.mark.usefixtures("at_once")
+async def test_a_refusal_over_http_is_told_by_its_number(tmp_path: Path) -> None:
+    def refuse(near: ServerConnection, request: HttpRequest) -> HttpResponse:
+        return near.respond(401, "Who are you?")
+
+    async with serve(lambda near: near.close(), "127.0.0.1", 0, process_request=refuse) as server:
+        port = next(iter(server.sockets)).getsockname()[1]
+        [alone] = await sent_out(f"ws://127.0.0.1:{port}/v1/realtime", tmp_path, 1, 0.25)
+    assert alone.errors and set(alone.errors) == {"http_401"}
 
 
 @asynccontextmanager

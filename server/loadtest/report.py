@@ -62,9 +62,7 @@ def figures(everybody: Sequence[Seen], standin: bool) -> Report:
 def cross_talk(everybody: Sequence[Seen], standin: bool) -> Report:
     """Whether anybody was told what was another's, by words and by ids."""
     marks = {seen.number: mark(seen.number) for seen in everybody}
-    cases = [
-        case for seen in everybody for turn in seen.turns for case in _leaks(seen, turn, marks)
-    ]
+    cases = [case for seen in everybody for case in _leaks(seen, marks)]
     marked = [
         (turn, marks[seen.number])
         for seen in everybody
@@ -91,19 +89,21 @@ def cross_talk(everybody: Sequence[Seen], standin: bool) -> Report:
     }
 
 
-def _leaks(seen: Seen, turn: TurnSeen, marks: Mapping[int, Mark]) -> list[Report]:
-    """Another's mark in what was heard of this one, or answered to them."""
+def _leaks(seen: Seen, marks: Mapping[int, Mark]) -> list[Report]:
+    """Other talkers' marks in what was heard of this one, or answered to them."""
     found = []
-    for where, text in (("heard", turn.heard), ("reply", turn.reply)):
-        for foreign in others(text, marks[seen.number], marks.values()):
-            whose = [number for number, each in marks.items() if each == foreign]
-            case = {"talker": seen.number, "in": where, "mark": " ".join(foreign), "of": whose}
-            found.append(case)
+    for turn in seen.turns:
+        for where, text in (("heard", turn.heard), ("reply", turn.reply)):
+            for foreign in others(text, marks[seen.number], marks.values()):
+                whose = [number for number, each in marks.items() if each == foreign]
+                case = {"talker": seen.number, "in": where, "mark": " ".join(foreign), "of": whose}
+                found.append(case)
     return found
 
 
 def report(everybody: Sequence[Seen], standin: bool, about: Mapping[str, Any]) -> Report:
     """The whole, as it is written down."""
+    marks = {seen.number: mark(seen.number) for seen in everybody}
     return {
         **about,
         "overall": {
@@ -113,9 +113,10 @@ def report(everybody: Sequence[Seen], standin: bool, about: Mapping[str, Any]) -
         "people": [
             {
                 "talker": seen.number,
-                "mark": " ".join(mark(seen.number)),
+                "mark": " ".join(marks[seen.number]),
                 "slow_reader": seen.slow,
                 **figures([seen], standin),
+                "cross_talk": len(_leaks(seen, marks)) + len(seen.ids.strays),
             }
             for seen in sorted(everybody, key=lambda each: each.number)
         ],

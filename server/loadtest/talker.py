@@ -3,7 +3,7 @@
 import asyncio
 import socket as sockets
 import time
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -14,7 +14,7 @@ from models.types import WIRE_RATE
 from server.bench.barge import ACK_SEC, AFTERWARDS_SEC, BROWSER_PIECE_SEC
 from server.bench.listener import Listener
 from server.bench.microphone import open_microphone
-from server.client import PIECE_SEC, Call, CallError, calling
+from server.client import PIECE_SEC, Call, CallError, Unanswered, calling
 from server.loadtest.ids import Ids
 from server.loadtest.marks import mark, sentences
 from server.loadtest.script import Person, Step, arrival, binary, steps
@@ -26,6 +26,8 @@ RETRY_SEC = 2.0  # from a refusal or a loss to the next attempt
 REPLY_TOKENS = 64  # people do not listen for ever
 SMALL_WINDOW = 8192  # bytes a slow reader's socket takes in unread
 NOTHING = np.empty(0, np.float32)
+FORGOTTEN = {"type": "forgotten"}
+FULL, TRY_AGAIN_LATER = "session_limit_reached", 1013
 
 
 class Refused(Exception):
@@ -49,6 +51,13 @@ class Seen:
     stalls: int = 0
     errors: list[str] = field(default_factory=list)  # codes
     ids: Ids = field(default_factory=Ids)
+
+    def take_down(self, events: Sequence[dict[str, Any]]) -> None:
+        """What of these counts beyond the turn they belong to."""
+        for event in events:
+            self.ids.note(event)
+            if event["type"] == "error":
+                self.errors.append(_code(event))
 
 
 class Talker:
@@ -74,10 +83,11 @@ class Talker:
                         await self._call()
                     except Refused:
                         self.seen.refused += 1
-                    except CallError as error:
-                        reached = not str(error).startswith("cannot reach")
-                        self.seen.lost += reached
-                        self.seen.errors += [] if reached else ["cannot_connect"]
+                    except Unanswered as error:
+                        code = f"http_{error.status}" if error.status else "cannot_connect"
+                        self.seen.errors.append(code)
+                    except CallError:
+                        self.seen.lost += 1
                     await asyncio.sleep(RETRY_SEC)
         except TimeoutError:
             pass  # the talk is over
@@ -94,9 +104,7 @@ class Talker:
                         self._person, self._repertoire, self._steps, call, listener, self.seen
                     ).go_on()
             finally:
-                for event in call.events:
-                    self.seen.ids.note(event)
-                self.seen.errors += map(_code, call.of("error"))
+                self.seen.take_down(call.events)
 
     async def _seated(self, call: Call, begun: float) -> None:
         """Until the session is there; a server with a queue tells how long that may take."""
@@ -110,7 +118,8 @@ class Talker:
             except TimeoutError:
                 raise CallError("no session came") from None
             except CallError:
-                if any(_code(event) == "session_limit_reached" for event in call.of("error")):
+                full = any(_code(event) == FULL for event in call.of("error"))
+                if full or call.socket.close_code == TRY_AGAIN_LATER:
                     raise Refused from None
                 raise
             event, now = call.events[seen - 1], call.times[seen - 1]
@@ -163,7 +172,7 @@ class Conversation:
         self._listener = listener
         self._seen = seen
         self._stall: asyncio.Task[None] | None = None
-        self._forgotten = 0  # pieces
+        self._forgotten = 0, 0  # pieces and events
 
     async def go_on(self) -> None:
         """Until cancelled, or the connection breaks."""
@@ -293,11 +302,14 @@ class Conversation:
         return sounded <= done
 
     def _forget(self) -> None:
-        """Let go of sound that has been listened to: a talk may be long."""
-        pieces = self._call.pieces
-        for place in range(self._forgotten, len(pieces)):
+        """Let go of what has been looked at, but for its place: a talk may be long."""
+        pieces, events = self._call.pieces, self._call.events
+        gone_pieces, gone_events = self._forgotten
+        for place in range(gone_pieces, len(pieces)):
             pieces[place] = replace(pieces[place], samples=NOTHING)
-        self._forgotten = len(pieces)
+        self._seen.take_down(events[gone_events:])
+        events[gone_events:] = [FORGOTTEN] * (len(events) - gone_events)
+        self._forgotten = len(pieces), len(events)
 
     def _sounding(self) -> bool:
         self._listener.catch_up()
