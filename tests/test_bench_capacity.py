@@ -15,7 +15,7 @@ from server.bench.fit import growth
 from server.bench.latency import Answered
 from server.bench.peer.compare import compared
 from server.loadtest.report import report
-from server.loadtest.talker import Seen
+from server.loadtest.seen import Seen
 from server.loadtest.turn import TurnSeen
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -15,8 +15,9 @@ import orjson
 
 from server.bench.figures import percentile
 from server.loadtest.script import Person
+from server.loadtest.seen import Seen
 from server.loadtest.speech import Repertoire
-from server.loadtest.talker import Seen, Talker
+from server.loadtest.talker import Talker
 
 BEAT_SEC = 0.05
 

@@ -7,7 +7,7 @@ from typing import Any
 from server.bench.figures import Report, share, summary
 from server.loadtest.ids import shared
 from server.loadtest.marks import Mark, carries, mark, others
-from server.loadtest.talker import Seen
+from server.loadtest.seen import Seen
 from server.loadtest.turn import TurnSeen
 
 SHARES = (50, 95, 99)
@@ -51,7 +51,7 @@ def figures(everybody: Sequence[Seen], standin: bool) -> Report:
         },
         "queue": {
             "waited_sec": summary([each for seen in everybody for each in seen.queued_sec]),
-            "last_position": max((p for seen in everybody for p in seen.positions), default=None),
+            "worst_position": max((p for seen in everybody for p in seen.positions), default=None),
         },
         "refused": sum(seen.refused for seen in everybody),
         "lost": sum(seen.lost for seen in everybody),

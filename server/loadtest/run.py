@@ -23,7 +23,7 @@ from server.loadtest.ids import Ids
 from server.loadtest.people import Job
 from server.loadtest.report import report
 from server.loadtest.script import JOIN_SEC, Person, people
-from server.loadtest.talker import Seen
+from server.loadtest.seen import Seen
 from server.loadtest.turn import Interruption, TurnSeen
 from server.loadtest.usage import Watch, glancing, over_http
 
