@@ -14,7 +14,7 @@ from server.bench.process import BenchError
 from server.client import CallError
 from server.loadtest.run import Plan, run
 
-TOKEN = "LOADTEST_TOKEN"  # in the environment, where no list of processes shows it
+TOKENS = ["LOADTEST_TOKEN", "ATTUNE_TOKEN"]  # in the environment, where no list shows them
 
 
 def main(
@@ -33,7 +33,7 @@ def main(
     seed: Annotated[int, typer.Option(help="Of the scripts: the same gives the same people.")] = 0,
     token: Annotated[
         str | None,
-        typer.Option(envvar=TOKEN, help="Sent as Authorization: Bearer; the operator's sees CPU."),
+        typer.Option(envvar=TOKENS, help="Sent as Authorization: Bearer; the operator's sees CPU."),
     ] = None,
 ) -> None:
     """Talk, and report; leaves with 1 if nothing was answered, or if talkers were mixed up."""
