@@ -1,13 +1,16 @@
 # What a person does here. Nothing needs an activated environment; every target can be run again.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all check bench score retention weights lock audit licences research-weights default-weights train vllm vllm-cpu chromium clean
+.PHONY: help run test test-all check bench bench-peer .venv-bench score retention weights lock audit licences research-weights default-weights train vllm vllm-cpu chromium clean
 
 PYTHON := $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 PIP := -m pip install --quiet --disable-pip-version-check
 MARKS ?= not gpu
 RUNS ?= runs
+BENCH ?= $(RUNS)/bench.json
+BENCH_OPTIONS ?=
+PLOTS ?= docs/performance
 OUT ?= $(RUNS)/reports/$(shell date -u +%Y-%m-%d-%H%M)
 
 help:  ## Show this list
@@ -35,9 +38,14 @@ check: .venv/.installed-dev  ## Lint, format and types
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 
-bench: .venv/.installed-dev  ## Measure latency and load; prints JSON
+bench: .venv/.installed-dev  ## Measure latency, load and capacity; prints JSON, keeps it and draws it
 	@$(BIN)/python -m models.weights >&2
-	@$(BIN)/python -m server.bench
+	@mkdir -p "$(dir $(BENCH))"
+	@$(BIN)/python -m server.bench --out "$(BENCH)" $(BENCH_OPTIONS); code=$$?; \
+		test $$code -gt 1 || $(BIN)/python -m server.bench.plots "$(BENCH)" "$(PLOTS)"; exit $$code
+
+bench-peer: .venv-bench  ## Measure a Pipecat pipeline beside us; brings Pipecat into .venv-bench
+	@$(MAKE) --no-print-directory bench BENCH_OPTIONS="--only pipecat"
 
 retention: .venv/.installed  ## Delete recorded sessions older, or more, than the settings keep
 	@$(BIN)/python -m server.sessions.retention
@@ -88,7 +96,7 @@ chromium:
 	else echo "no chromium, and only root on Debian can install it from here: its tests will be skipped"; fi
 
 clean:  ## Remove environments and caches; recordings and weights stay
-	@rm -rf .venv .venv-vllm .venv-omni .venv-emotion2vec .mypy_cache .ruff_cache .pytest_cache *.egg-info build
+	@rm -rf .venv .venv-vllm .venv-bench .venv-omni .venv-emotion2vec .mypy_cache .ruff_cache .pytest_cache *.egg-info build
 	@find models server ui tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # --- environments; a stamp says that one is complete
@@ -136,4 +144,13 @@ clean:  ## Remove environments and caches; recordings and weights stay
 	@rm -rf .venv-vllm
 	@$(BIN)/python -m venv .venv-vllm
 	@.venv-vllm/bin/python $(PIP) --no-deps -r $<
+	@touch $@
+
+.venv-bench: .venv-bench/.installed
+
+.venv-bench/.installed: requirements/bench.txt | .venv/bin/python
+	@echo "making .venv-bench with Pipecat: some 600 MB"
+	@rm -rf .venv-bench
+	@$(BIN)/python -m venv .venv-bench
+	@.venv-bench/bin/python $(PIP) --no-deps -r $<
 	@touch $@

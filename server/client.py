@@ -6,7 +6,7 @@ import os
 import sys
 import time
 from base64 import b64decode, b64encode
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -55,12 +55,21 @@ class CallError(Exception):
     """The call could not be made or broke off: one sentence for the caller."""
 
 
+class Unanswered(CallError):
+    """Nobody took the call; `status` is what a server said over HTTP instead."""
+
+    def __init__(self, sentence: str, status: int | None = None) -> None:
+        super().__init__(sentence)
+        self.status = status
+
+
 @dataclass(frozen=True, slots=True)
 class Piece:
     """Reply audio as it arrived."""
 
     at: float  # seconds on the monotonic clock
     samples: Samples
+    response: str = ""  # whose it is; a binary frame's, once the server has told its number
 
 
 @dataclass(slots=True)
@@ -74,6 +83,11 @@ class Call:
     news: asyncio.Condition = field(default_factory=asyncio.Condition)
     lost: bool = False
     binary: bool = False  # audio goes as binary frames; the session must have agreed
+    reading: asyncio.Event = field(default_factory=asyncio.Event)  # cleared: what comes waits
+    numbered: dict[int, str] = field(default_factory=dict)  # responses by their binary sequence
+
+    def __post_init__(self) -> None:
+        self.reading.set()
 
     async def send(self, **event: Any) -> None:
         await self._send(orjson.dumps(event).decode())
@@ -130,6 +144,7 @@ class Call:
         """Take down everything that arrives, until the server hangs up."""
         try:
             async for message in self.socket:
+                await self.reading.wait()
                 now = time.monotonic()
                 async with self.news:
                     self.take(message, now)
@@ -144,13 +159,17 @@ class Call:
     def take(self, message: str | bytes, now: float) -> None:
         """Take down one thing that came."""
         if isinstance(message, bytes):
-            self.pieces.append(Piece(now, decode_pcm16(message[HEADER:])))
+            whose = self.numbered.get(int.from_bytes(message[:4], "little"), "")
+            self.pieces.append(Piece(now, decode_pcm16(message[HEADER:]), whose))
             return
         event = orjson.loads(message)
         if event["type"] == "response.output_audio.delta":
             samples = decode_pcm16(b64decode(event.pop("delta")))
             event["samples"] = len(samples)
-            self.pieces.append(Piece(now, samples))
+            self.pieces.append(Piece(now, samples, event["response_id"]))
+        elif event["type"] == "response.created":
+            number = event["response"].get("attune", {}).get("sequence")
+            self.numbered |= {} if number is None else {number: event["response"]["id"]}
         self.events.append(event)
         self.times.append(now)
 
@@ -198,10 +217,15 @@ class Call:
 
     def first_audible(self, after: float = 0.0) -> float | None:
         """When the first sample one could hear was there to be played."""
-        for piece in self.pieces:
-            if piece.at >= after and np.abs(piece.samples).max(initial=0.0) > AUDIBLE:
-                return piece.at + int(np.argmax(np.abs(piece.samples) > AUDIBLE)) / WIRE_RATE
-        return None
+        return audible_from(piece for piece in self.pieces if piece.at >= after)
+
+
+def audible_from(pieces: Iterable[Piece]) -> float | None:
+    """When the first sample one could hear was there to be played."""
+    for piece in pieces:
+        if np.abs(piece.samples).max(initial=0.0) > AUDIBLE:
+            return piece.at + int(np.argmax(np.abs(piece.samples) > AUDIBLE)) / WIRE_RATE
+    return None
 
 
 AnyCall = TypeVar("AnyCall", bound=Call)
@@ -214,16 +238,17 @@ def token_header() -> dict[str, str]:
 
 
 @asynccontextmanager
-async def calling(url: str) -> AsyncGenerator[Call, None]:
+async def calling(url: str, token: str | None = None) -> AsyncGenerator[Call, None]:
     """A call to a server: connected, listening, and hung up at the end."""
+    shown = {"Authorization": f"Bearer {token}"} if token else token_header()
     try:
-        socket = await connect(
-            url, max_size=None, compression=None, additional_headers=token_header()
-        )
+        socket = await connect(url, max_size=None, compression=None, additional_headers=shown)
     except (OSError, WebSocketException, ValueError, TimeoutError) as error:
-        if isinstance(error, InvalidStatus) and error.response.status_code == 401:
-            raise CallError(f"{url} asks for a token: set {TOKEN} to one") from None
-        raise CallError(f"cannot reach {url}: {error}; is the server running (make run)?") from None
+        status = error.response.status_code if isinstance(error, InvalidStatus) else None
+        sentence = f"cannot reach {url}: {error}; is the server running (make run)?"
+        if status == 401:
+            sentence = f"{url} asks for a token: set {TOKEN} to one"
+        raise Unanswered(sentence, status) from None
     async with listened(Call(socket)) as call:
         yield call
 

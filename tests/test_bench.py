@@ -9,8 +9,9 @@ import pytest
 
 from models.types import WIRE_RATE
 from server.bench import talkers
-from server.bench.barge import Attempt, Listener, outcome
+from server.bench.barge import Attempt, outcome
 from server.bench.figures import TARGETS, Target, judged, percentile, share, summary
+from server.bench.listener import Listener
 from server.bench.microphone import Microphone
 from server.bench.player import FADE_SEC, GAP_SEC, Player
 from server.bench.sounds import noise, recorded, recorded_turns, sound
@@ -217,7 +218,7 @@ async def test_a_listener_acknowledges_what_has_really_sounded() -> None:
     await hearing.acknowledge(at=0.1)
     assert wire.sent == []  # there is no reply to speak of yet
     told(call, 0.0, "response.output_item.added", response_id="resp_1", item={"id": "item_1"})
-    call.pieces += [Piece(0.0, np.zeros(SECOND, np.float32))]
+    call.pieces += [Piece(0.0, np.zeros(SECOND, np.float32), "resp_1")]
     told(call, 0.25 - FADE_SEC, "attune.hold")
     hearing.microphone.sent = 4800
     await hearing.acknowledge(at=0.1)
@@ -231,6 +232,18 @@ async def test_a_listener_acknowledges_what_has_really_sounded() -> None:
         "played_samples": SECOND // 10,
         "input_samples": 4800,
     }
+
+
+def test_a_voice_stops_the_reply_that_sounds_and_not_the_next_one() -> None:
+    hearing, call, _ = listener()
+    call.pieces += [Piece(0.0, np.zeros(SECOND, np.float32), "resp_1")]
+    told(call, 0.5, "input_audio_buffer.speech_started")
+    call.pieces += [Piece(0.6, np.zeros(SECOND, np.float32), "resp_1")]  # was under way
+    call.pieces += [Piece(2.0, np.zeros(SECOND, np.float32), "resp_2")]
+    hearing.catch_up()
+    played = [player.played(9.0) for player in hearing.players.values()]
+    assert played == [near((0.5 + FADE_SEC) * SECOND), near(SECOND)]
+    assert [player.underruns for player in hearing.players.values()] == [0, 0]
 
 
 async def test_a_call_in_binary_mode_sends_its_sound_bare() -> None:

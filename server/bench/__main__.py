@@ -1,4 +1,4 @@
-"""python -m server.bench: latency, interruption, perception, load, recording, echo, as JSON."""
+"""python -m server.bench: latency, interruption, perception, load, capacity and more, as JSON."""
 
 import asyncio
 import importlib.metadata
@@ -22,14 +22,17 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from models import registry
 from models.protocols import Models
 from models.warm import warm
-from server.bench import barge, latency, perception, recording, talkers
+from server.bench import barge, capacity, latency, perception, recording, talkers
 from server.bench.figures import Report, judged
+from server.bench.peer import compare
 from server.bench.process import BenchError, served
 from server.client import CONSENT, CallError, consented
 from server.config import PROFILES, ROOT
 from server.consent import Consent
 
-SECTIONS = ("latency", "barge", "perception", "talkers", "recording", "echo")
+SECTIONS = (
+    "latency", "barge", "pipecat", "capacity", "perception", "talkers", "recording", "echo",
+)  # fmt: skip
 PACKAGES = ("hibari-tts", "numpy", "onnxruntime", "uvicorn", "uvloop", "websockets", "xllamacpp")
 SEATS = 200
 ECHO_SEC = 240.0
@@ -99,9 +102,20 @@ async def conversations(
                 report["barge_in"] = await _section(
                     lambda: barge.measure(server, models, turns, step, consent)
                 )
+            if "pipecat" in only:
+                report["pipecat"] = await _section(
+                    lambda: compare.measure(server, models, turns, step)
+                )
             report["server_problems"] = server.problems[:20]
     finally:
         models.close()
+
+
+async def many(seconds: float, step: Step) -> Report:
+    """More and more talkers on the real models, with no other load of ours on the machine."""
+    async with served("--models", "embedded", "--seats", str(capacity.SEATS)) as server:
+        found = await capacity.measure(server, seconds, step)
+        return {**found, "server_problems": server.problems[:20]}
 
 
 async def hearing(count: int, step: Step) -> Report:
@@ -169,8 +183,10 @@ async def bench(
     only: set[str], turns: int, seconds: float, consent: Consent | None, step: Step
 ) -> Report:
     report: Report = {"machine": machine(), "consent": consent and consent.scopes}
-    if only & {"latency", "barge"}:
+    if only & {"latency", "barge", "pipecat"}:
         await conversations(only, turns, consent, step, report)
+    if "capacity" in only:
+        report["capacity"] = await _section(lambda: many(seconds, step))
     if "perception" in only:
         report["perception"] = await _section(lambda: hearing(turns, step))
     if "talkers" in only:

@@ -5,14 +5,15 @@ import math
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import cycle, islice
-from typing import Any, Literal
+from typing import Literal
 
 from models.protocols import Models
 from models.types import WIRE_RATE
 from server.bench.figures import Report, share, summary
-from server.bench.microphone import Microphone, open_microphone
+from server.bench.listener import Event, Listener
+from server.bench.microphone import open_microphone
 from server.bench.player import Player
 from server.bench.process import BenchError, Served
 from server.bench.sounds import Sound, not_interruptions, recorded
@@ -29,55 +30,6 @@ AFTERWARDS_SEC = 1.8  # to wait for what comes of a sound that is no interruptio
 SILENT_SEC = 0.3  # to hear, after a decision, that it stays silent
 
 Client = Literal["attune", "stock"]
-Event = dict[str, Any]
-
-
-@dataclass(slots=True)
-class Listener:
-    """A client and its simulated loudspeaker."""
-
-    call: Call
-    microphone: Microphone
-    player: Player = field(default_factory=Player)
-    events: int = 0  # of the call's, already acted upon
-    pieces: int = 0
-    reply: dict[str, str] = field(default_factory=dict)  # the ids an acknowledgement names
-
-    def catch_up(self) -> None:
-        """Do what a client would have done at each arrival, at the time of the arrival."""
-        pieces, self.pieces = self.call.pieces[self.pieces :], len(self.call.pieces)
-        events = self.call.events[self.events :]
-        times, self.events = self.call.times[self.events :], len(self.call.events)
-        arrived: list[tuple[float, int | Event]] = [(p.at, len(p.samples)) for p in pieces]
-        arrived += zip(times, events, strict=True)
-        for at, what in sorted(arrived, key=lambda arrival: arrival[0]):
-            if isinstance(what, int):
-                self.player.receive(at, what)
-            else:
-                self._obey(at, what)
-
-    def _obey(self, at: float, event: Event) -> None:
-        match event["type"]:
-            case "attune.hold":
-                self.player.hold(at)
-            case "attune.resume":
-                self.player.resume(at)
-            case "input_audio_buffer.speech_started":
-                self.player.stop(at)
-            case "response.output_item.added":
-                ids = {"response_id": event["response_id"], "item_id": event["item"]["id"]}
-                self.reply = self.reply or ids
-
-    async def acknowledge(self, at: float) -> None:
-        """Tell how much has been played by now."""
-        self.catch_up()
-        if self.reply:
-            await self.call.send(
-                type="attune.playback",
-                **self.reply,
-                played_samples=self.player.played(at),
-                input_samples=self.microphone.sent,
-            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +94,7 @@ async def _attempt(
     """Speak over a reply; None if just then nothing of it was to be heard."""
     step(f"over a reply to a {client} client: {sound.name}")
     async with _hearing(url, client, consent) as listener:
-        call, player = listener.call, listener.player
+        call = listener.call
         sounds_from = await _first_sound(call)
         wait = sounds_from + INTO_REPLY_SEC[place % len(INTO_REPLY_SEC)] - time.monotonic()
         await asyncio.sleep(max(0.0, wait))
@@ -155,6 +107,7 @@ async def _attempt(
         else:
             await asyncio.sleep(over - time.monotonic())
         listener.catch_up()
+        player = next(iter(listener.players.values()))  # the reply that was spoken over
         if not player.sounding(voice):
             return None
         happened = list(zip(call.events[seen:], call.times[seen:], strict=True))

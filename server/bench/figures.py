@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 Report = dict[str, Any]
+STEEPER = 1.25  # a curve at its upper end than on the whole: more is no straight line any more
 
 
 def percentile(values: Sequence[float], q: float) -> float | None:
@@ -48,6 +49,13 @@ TARGETS = (
     Target("end of a 10 s turn to its percept, ms, p95", "perception.turn.final_ms.p95", 60),
     Target("cost of a talker at 150, % of a core", f"{_LOAD}.cpu_percent_per_talker", 0.6),
     Target("frame handling at 150 talkers, ms, p99", f"{_LOAD}.frame_ms.p99", 20),
+    Target(
+        "an added talker's cost at the end / on the whole",
+        "capacity.cpu_percent_growth.steeper_at_the_end",
+        STEEPER,
+    ),
+    Target("latency / Pipecat's on the same models, p50", "pipecat.ratio.latency_p50", 1),
+    Target("latency / Pipecat's on the same models, p95", "pipecat.ratio.latency_p95", 1),
 )
 
 

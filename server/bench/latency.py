@@ -70,7 +70,7 @@ async def measure(
     for first in range(0, len(sounds), SESSION_TURNS):
         part = sounds[first : first + SESSION_TURNS]
         cpu, began = server.cpu_sec, time.monotonic()
-        answered = await _conversation(server.url, part, step, consent)
+        answered = await conversation(server.url, part, step, consent)
         cpu_sec += server.cpu_sec - cpu
         talked_sec += time.monotonic() - began
         # Straight after, while the machine is as busy or idle as it was.
@@ -105,9 +105,10 @@ async def _talking(
             yield call, microphone
 
 
-async def _conversation(
+async def conversation(
     url: str, sounds: Sequence[Sound], step: Callable[[str], None], consent: Consent | None
 ) -> list[Answered]:
+    """One after the other, each reply played out before the next turn."""
     answered = []
     async with _talking(url, consent) as (call, microphone):
         for sound in sounds:
@@ -143,7 +144,7 @@ async def _turn(call: Call, microphone: Microphone, sound: Sound) -> Answered:
         stages_ms=stages,
         early=any(piece.at < end for piece in call.pieces[pieces:]),
         commits=sum(e["type"] == "input_audio_buffer.committed" for e in happened),
-        replies=sum(_given(e) for e in happened),
+        replies=sum(given(e) for e in happened),
         underruns=player.underruns,
         heard=" ".join(e["transcript"] for e in happened if e["type"] == TRANSCRIBED),
         reply=_said(done) if done else "",
@@ -156,13 +157,14 @@ async def _reply_after(call: Call, seen: int, end: float) -> dict[str, Any] | No
         async with asyncio.timeout(PATIENCE_SEC):
             while True:
                 seen = await call.until("response.done", after=seen)
-                if call.times[seen - 1] > end and _given(call.events[seen - 1]):
+                if call.times[seen - 1] > end and given(call.events[seen - 1]):
                     return call.events[seen - 1]
     except TimeoutError:
         return None
 
 
-def _given(event: dict[str, Any]) -> bool:
+def given(event: dict[str, Any]) -> bool:
+    """Whether it tells of a reply given to its end."""
     return bool(event["type"] == "response.done" and event["response"]["status"] != "cancelled")
 
 

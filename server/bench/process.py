@@ -37,9 +37,15 @@ class Served:
 
     @property
     def cpu_sec(self) -> float:
-        """Processor time used so far, all threads together."""
-        times = self.process.cpu_times()
-        return float(times.user + times.system)
+        """Processor time used so far, all threads and its children's together."""
+        spent = 0.0
+        for process in (self.process, *self.process.children(recursive=True)):
+            try:
+                times = process.cpu_times()
+            except psutil.NoSuchProcess:
+                continue  # a child has just ended
+            spent += times.user + times.system
+        return spent
 
     @property
     def problems(self) -> list[str]:

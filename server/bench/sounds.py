@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from models.protocols import Speaker
-from models.style import Style
+from models.style import PLAIN, Style
 from models.types import WIRE_RATE, AudioChunk, Samples
 from server.client import VOICE_FRAME, read_speech, voice_span, voiced_frames
 from server.config import ROOT
@@ -85,17 +85,15 @@ async def synthesised(speaker: Speaker) -> list[Sound]:
     return [sound(text, "synthesised", await voiced(speaker, text)) for text in TURNS]
 
 
-async def voiced(speaker: Speaker, text: str, speed: float = 1.0) -> Samples:
-    spoken = AudioChunk.join(
-        [chunk.audio async for chunk in speaker.speak(text, Style(pace=speed))]
-    )
+async def voiced(speaker: Speaker, text: str, style: Style = PLAIN) -> Samples:
+    spoken = AudioChunk.join([chunk.audio async for chunk in speaker.speak(text, style)])
     return spoken.samples
 
 
 async def not_interruptions(speaker: Speaker) -> list[Sound]:
     """What people do while they listen: hum along, cough, knock, type, breathe."""
     said = [
-        sound(f"{text} at {speed:g}", "backchannel", await voiced(speaker, text, speed))
+        sound(f"{text} at {speed:g}", "backchannel", await voiced(speaker, text, Style(pace=speed)))
         for text in ASIDES
         for speed in ASIDE_SPEEDS
     ]
