@@ -21,6 +21,7 @@ from models.protocols import Models
 from models.warm import warm
 from models.weights import WeightsError
 from server import config
+from server.wire_frames import Wire
 
 MAX_MESSAGE_BYTES = 24 * 1024 * 1024  # a 15 MiB append in base64, with room
 
@@ -121,7 +122,7 @@ async def serve(
     server = Server(
         uvicorn.Config(
             app,
-            ws="websockets-sansio",
+            ws=Wire,
             ws_max_size=MAX_MESSAGE_BYTES,
             ws_per_message_deflate=False,  # speech does not compress, and it costs a core
             log_level="warning",

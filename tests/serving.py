@@ -14,6 +14,7 @@ from models.protocols import Models
 from server import app
 from server.app import House
 from server.config import PROFILES, Config
+from server.wire_frames import Wire
 
 
 def standins(**roles: Any) -> Models:
@@ -41,7 +42,7 @@ async def running(application: FastAPI) -> AsyncGenerator[int, None]:
             application,
             host="127.0.0.1",
             port=0,
-            ws="websockets-sansio",
+            ws=Wire,
             ws_max_size=24 * 1024 * 1024,
             log_level="warning",
             lifespan="on",
