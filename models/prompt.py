@@ -18,6 +18,7 @@ TEMPLATE = 5  # around each turn
 # Old turns go in blocks, so that what is left keeps its beginning, and the model its cache of
 # that, for several turns in a row.
 BLOCK = 300
+LETTERS = bytes(c for c in range(128) if chr(c).isalpha() or chr(c).isspace())
 
 
 def messages(
@@ -55,7 +56,7 @@ def _merged(dialogue: Iterable[Turn]) -> list[Turn]:
 
 def _remarked(turns: Sequence[Turn], note: str) -> list[Turn]:
     """The turns without their percepts, and the note behind the last if the user said it."""
-    plain = [replace(turn, percept=None) for turn in turns]
+    plain = [replace(turn, percept=None) if turn.percept else turn for turn in turns]
     if note and turns and turns[-1].role == "user":
         plain[-1] = replace(plain[-1], text=f"{turns[-1].text} {note}")
     return plain
@@ -78,8 +79,9 @@ def _recent(turns: Sequence[Turn]) -> Sequence[Turn]:
 
 def _tokens(text: str) -> int:
     """About how many, rather too many: four letters each, and a byte of anything else."""
-    letters = sum(c.isascii() and (c.isalpha() or c.isspace()) for c in text)
-    return -(-letters // 4) + len(text.encode()) - letters
+    data = text.encode()
+    others = len(data.translate(None, LETTERS))
+    return -(-(len(data) - others) // 4) + others
 
 
 def _length(text: str, tokens: int) -> int:

@@ -46,6 +46,7 @@ from server.session_config import UNNAMED, Attune, SessionConfig
 from server.sessions.library import Library
 from server.version import SOFTWARE, VERSION
 from server.vitals import Vitals
+from server.watchdog import Watchdog
 
 log = logging.getLogger(__name__)
 
@@ -72,6 +73,7 @@ class House:
         self.models = models
         self.config = config
         self.vitals = Vitals()
+        self.watchdog = Watchdog(self.vitals.stalled)
         self.library = Library.open(config.recording.runs, config.recording.spool)
         self.chosen = choices(config)
         self.used = used(describe(self.chosen))
@@ -112,7 +114,7 @@ def create(models: Models, config: Config, *, plain_page: bool = True) -> FastAP
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncGenerator[None, None]:
-        async with house.desk.at_work():
+        async with house.desk.at_work(), house.watchdog.on_duty():
             yield
             house.ready = False
         house.library.close()

@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 
+from models.due import later, needed
 from models.errors import BackendError
 from models.types import EAR_RATE, WIRE_RATE, AudioChunk, Samples, Turn
 from server import ids
@@ -197,7 +198,8 @@ class Floor:
 
         async def listen() -> None:
             try:
-                text = await utterance.words.listen(audio)
+                with needed(time.monotonic if final or utterance.doubt else later):
+                    text = await utterance.words.listen(audio)
             except BackendError as error:
                 self._transcripts.note_failure(utterance.item_id, error, final=found is not None)
                 text = ""

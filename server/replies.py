@@ -10,6 +10,7 @@ from functools import partial
 from struct import pack
 
 from models.audio import encode_pcm16
+from models.due import later, needed
 from models.errors import BackendError
 from models.types import WIRE_RATE, Samples, Turn
 from server.clock import Task
@@ -103,9 +104,10 @@ class Replies:
         models = self._room.models
         prompt = models.thinker.prompt(self._room.config.instructions, turns)
         try:
-            async with aclosing(models.responder.respond(prompt, 1)) as tokens:
-                async for _ in tokens:
-                    pass
+            with needed(later):
+                async with aclosing(models.responder.respond(prompt, 1)) as tokens:
+                    async for _ in tokens:
+                        pass
         except BackendError as error:  # the reply itself will tell, if it fails as well
             log.warning("reading ahead failed: %s", where(error))
 

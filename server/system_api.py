@@ -99,7 +99,7 @@ def router(watch: Watch, access: Access, allowed: Callable[[Headers], bool]) -> 
         taken = watch.seats_taken()
         return System(
             software=_software(watch),
-            machine=_machine(pulse),
+            machine=_machine(pulse, watch.vitals),
             seats=Seats(taken=taken, free=max(0, watch.seats - taken), total=watch.seats),
             conversations=_conversations(watch.vitals),
             recordings=Recordings(
@@ -194,7 +194,7 @@ def _software(watch: Watch) -> Software:
     )
 
 
-def _machine(pulse: Pulse) -> Machine:
+def _machine(pulse: Pulse, vitals: Vitals) -> Machine:
     load, average = pulse.load, load_average()
     p50, p99 = pulse.lag.digest().percentiles((0.5, 0.99))
     return Machine(
@@ -208,6 +208,8 @@ def _machine(pulse: Pulse) -> Machine:
         lag_ms=load.lag_ms,
         lag_p50_ms=p50,
         lag_p99_ms=p99,
+        stalls=vitals.stalls,
+        worst_stall_ms=round(vitals.worst_stall_ms, 1),
     )
 
 
