@@ -82,6 +82,8 @@ class Floor:
     async def on_frame(self, happened: TurnEvent | None) -> None:
         """One frame of the ear, and what happened in it."""
         match happened:
+            case None:  # nearly always: so it is asked first
+                self._listen_along()
             case SpeechStarted(at):
                 await self._started(at)
             case SpeechPaused():
@@ -92,10 +94,10 @@ class Floor:
                 self._judge()
             case SpeechEnded():
                 await self._ended(happened)
-            case None:
-                self._listen_along()
-        await self._end_doubt()
-        await self.idle()
+        if self.utterance and self.utterance.doubt:
+            await self._end_doubt()
+        if self._replies.silent_since is not None:
+            await self.idle()
 
     async def forget(self) -> None:
         """Whatever the user was saying, it is not a turn; a reply that waited for it goes on."""

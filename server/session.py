@@ -167,7 +167,8 @@ class Session:
 
     async def _let_others(self) -> None:
         """On the samples clock, time stands still until the models are done."""
-        await self.room.clock.settle()
+        if not self.room.clock.goes_on:
+            await self.room.clock.settle()
         await self.room.take_notes()
 
     async def reconfigure(self, config: SessionConfig) -> None:

@@ -82,7 +82,7 @@ class Wire(WebSocketsSansIOProtocol):
         super().handle_connect(event)
         if not self.close_sent:
             # The application has not run yet: it will find us there.
-            self.scope["extensions"][NAME] = self  # type: ignore[index,assignment]
+            self.scope["extensions"][NAME] = self  # type: ignore[assignment]
 
     def data_received(self, data: bytes) -> None:
         if not self._framed:
