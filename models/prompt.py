@@ -21,6 +21,7 @@ TEMPLATE = 5  # around each turn
 BLOCK = 300
 # How chat templates mark who speaks: in anybody's words it would be somebody else speaking.
 _MARKS = re.compile(r"<\|[^|<>\s]{0,40}\|>|</?s>|\[/?INST\]")
+LETTERS = bytes(c for c in range(128) if chr(c).isalpha() or chr(c).isspace())
 
 
 def messages(
@@ -58,7 +59,7 @@ def _merged(dialogue: Iterable[Turn]) -> list[Turn]:
 
 def _remarked(turns: Sequence[Turn], note: str) -> list[Turn]:
     """The turns without their percepts, and the note behind the last if the user said it."""
-    plain = [replace(turn, percept=None) for turn in turns]
+    plain = [replace(turn, percept=None) if turn.percept else turn for turn in turns]
     if note and turns and turns[-1].role == "user":
         plain[-1] = replace(plain[-1], text=f"{turns[-1].text} {note}")
     return plain
@@ -81,8 +82,9 @@ def _recent(turns: Sequence[Turn]) -> Sequence[Turn]:
 
 def _tokens(text: str) -> int:
     """About how many, rather too many: four letters each, and a byte of anything else."""
-    letters = sum(c.isascii() and (c.isalpha() or c.isspace()) for c in text)
-    return -(-letters // 4) + len(text.encode()) - letters
+    data = text.encode()
+    others = len(data.translate(None, LETTERS))
+    return -(-(len(data) - others) // 4) + others
 
 
 def _length(text: str, tokens: int) -> int:

@@ -13,6 +13,7 @@ from typing import Any
 import xllamacpp
 
 from models import prompt, weights
+from models.due import due
 from models.errors import BackendError, UnfitInput
 from models.types import Turn
 from models.worker import Worker
@@ -75,7 +76,7 @@ class LlamaCpp:
         if seed is not None:
             self._sampling["seed"] = seed
         self._engine = _engine(Path(model) if model else weights.path("smollm2"), slots, threads)
-        self._queue = asyncio.Lock()  # first come, first served
+        self._asking: list[tuple[float, int]] = []  # who waits for a slot: when needed, and number
         self._freed = asyncio.Event()
         self._slots = [_Slot(number, Worker(f"llamacpp-{number}")) for number in range(slots)]
         self._clock = count(1)
@@ -135,22 +136,29 @@ class LlamaCpp:
     async def _take(self, dialogue: Sequence[Turn]) -> _Slot:
         """The slot that has read the most of this dialogue, else the one longest unused.
 
+        Slots go to whoever needs one first, and then to whoever has waited longest.
         One that is about to be free is waited for: that takes a moment, reading all again many.
         """
         text = _joined(dialogue)
-        async with self._queue:
+        me = due(), next(self._clock)
+        self._asking.append(me)
+        try:
             while True:
-                soon = [slot for slot in self._slots if slot.idle or slot.leaving]
-                best = max(
-                    soon,
-                    key=lambda slot: (_gain(slot.read, text), slot.idle, -slot.used),
-                    default=None,
-                )
-                if best and best.idle:
+                if me == min(self._asking) and (best := self._best(text)) and best.idle:
                     best.read, best.used, best.idle = text, next(self._clock), False
                     return best
                 self._freed.clear()
                 await self._freed.wait()
+        finally:
+            self._asking.remove(me)
+            self._freed.set()  # it is another's turn to look
+
+    def _best(self, text: str) -> _Slot | None:
+        return max(
+            (slot for slot in self._slots if slot.idle or slot.leaving),
+            key=lambda slot: (_gain(slot.read, text), slot.idle, -slot.used),
+            default=None,
+        )
 
     def _request(self, slot: _Slot, turns: Sequence[Turn], max_tokens: int) -> dict[str, object]:
         return {

@@ -1,5 +1,6 @@
 """Silero as voice activity: one shared network, one small state per conversation."""
 
+import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 from models import weights
 from models.inference import session
 from models.types import EAR_RATE, FRAME, Samples
+from models.vad_batch import Batch
 
 _CONTEXT = 64  # samples of the frame before, which the network wants in front of each frame
 
@@ -26,6 +28,10 @@ class SileroVoice:
     def __call__(self, frame: Samples) -> float:
         return float(self._detector.hear([self], [frame])[0])
 
+    def soon(self, frame: Samples) -> asyncio.Future[float]:
+        """The same, together with the frames of other conversations."""
+        return self._detector.batch.ask(self, frame)
+
 
 class SileroDetector:
     """The network itself. Safe to share: all that changes is in the SileroVoice."""
@@ -34,6 +40,7 @@ class SileroDetector:
         # A frame is a tenth of a millisecond's work: more threads would only cost.
         self._session = session(path or weights.path("silero-vad"), threads=1)
         self._rate = np.array(EAR_RATE, np.int64)
+        self.batch: Batch[SileroVoice] = Batch(self.hear)
 
     def open(self) -> SileroVoice:
         return SileroVoice(self)

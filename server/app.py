@@ -64,6 +64,7 @@ from server.sessions.library import Library
 from server.tracing import tracing
 from server.version import SOFTWARE, VERSION
 from server.vitals import Vitals
+from server.watchdog import Watchdog
 
 log = logging.getLogger(__name__)
 
@@ -86,6 +87,7 @@ class House:
         self.config = config
         self.vitals = Vitals()
         self.porter = Porter(config, self.vitals)
+        self.watchdog = Watchdog(self.vitals.stalled)
         self.library = Library.open(config.recording.runs, config.recording.spool)
         self.chosen = choices(config)
         self.used = used(describe(self.chosen))
@@ -201,6 +203,7 @@ def create(models: Models, config: Config, *, plain_page: bool = True) -> FastAP
             house.kept_well(),
             house.desk.at_work(),
             house.porter.at_work(),
+            house.watchdog.on_duty(),
             tracing(config.watching.traces, house.vitals),
         ):
             yield

@@ -30,6 +30,8 @@ class Resting(Protocol):
 
 
 class Clock(Protocol):
+    goes_on: bool  # whether time passes by itself
+
     def time(self) -> float: ...
     async def until(self, time: float) -> None: ...
     def spawn(self, tasks: asyncio.TaskGroup, work: Coroutine[Any, Any, None]) -> "Task": ...
@@ -51,6 +53,8 @@ class _Nothing:
 
 class WallClock:
     """Real time: what live conversations are paced by."""
+
+    goes_on = True
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -82,6 +86,8 @@ class SampleClock:
     Models therefore seem to take no time at all, and the same recording gives the same
     conversation at whatever speed it is sent.
     """
+
+    goes_on = False
 
     def __init__(self) -> None:
         self._now = 0.0

@@ -7,7 +7,8 @@ import numpy as np
 from models.ear_rate import EarResampler
 from models.protocols import VoiceActivity
 from models.types import EAR_RATE, FRAME, WIRE_RATE, Samples
-from server.echo import EchoGuard
+from models.vad_batch import Joinable
+from server.echo import EchoGuard, Heard
 from server.turns import TurnDetector, TurnEvent, TurnOptions
 
 
@@ -16,6 +17,8 @@ class Ear:
 
     def __init__(self, vad: VoiceActivity, options: TurnOptions) -> None:
         self.turns = TurnDetector(vad, options)
+        # The voice detector, where it can be asked together with other conversations.
+        self.joined = vad if isinstance(vad, Joinable) else None
         self.echo = EchoGuard()
         self._resampler = EarResampler()
         self._reply_resampler = EarResampler()
@@ -24,6 +27,11 @@ class Ear:
 
     def hear(self, audio: Samples, repaid: int = 0) -> Iterator[TurnEvent | None]:
         """One item for every frame the audio completes: what happened in it, if anything."""
+        for clean in self.frames(audio, repaid):
+            yield self.turns.hear(clean.frame, clean.kept)
+
+    def frames(self, audio: Samples, repaid: int = 0) -> Iterator[Heard]:
+        """The frames the audio completes, without our own voice; `turns` is to hear each first."""
         self._repaid += repaid
         heard = self._resampler.push(audio)
         if len(self._pending):
@@ -31,9 +39,7 @@ class Ear:
         whole = len(heard) // FRAME * FRAME
         self._pending = heard[whole:]
         for begin in range(0, whole, FRAME):
-            frame = heard[begin : begin + FRAME]
-            clean = self.echo.hear(frame, self.turns.heard)
-            yield self.turns.hear(clean.frame, clean.kept)
+            yield self.echo.hear(heard[begin : begin + FRAME], self.turns.heard)
 
     def skip(self, count: int) -> None:
         """Session time passed in which there was nothing to hear, nor anything to hear it."""

@@ -5,7 +5,7 @@ are alike; a filter learns the path from there and subtracts the echo; what it m
 held back, unless more is heard than can be left: then somebody speaks.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,8 +64,7 @@ def _interpolation() -> NDArray[np.float32]:
 _TO_BINS = _interpolation()
 
 
-@dataclass(frozen=True, slots=True)
-class Heard:
+class Heard(NamedTuple):
     """A microphone frame without the echo, and the share of its energy that was echo, 0 to 1."""
 
     frame: Samples

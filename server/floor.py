@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 
+from models.due import later, needed
 from models.errors import BackendError
 from models.guarded import hears
 from models.types import EAR_RATE, WIRE_RATE, AudioChunk, Samples, Turn
@@ -84,6 +85,8 @@ class Floor:
     async def on_frame(self, happened: TurnEvent | None) -> None:
         """One frame of the ear, and what happened in it."""
         match happened:
+            case None:  # nearly always: so it is asked first
+                self._listen_along()
             case SpeechStarted(at):
                 await self._started(at)
             case SpeechPaused():
@@ -94,10 +97,10 @@ class Floor:
                 self._judge()
             case SpeechEnded():
                 await self._ended(happened)
-            case None:
-                self._listen_along()
-        await self._end_doubt()
-        await self.idle()
+        if self.utterance and self.utterance.doubt:
+            await self._end_doubt()
+        if self._replies.silent_since is not None:
+            await self.idle()
 
     async def forget(self) -> None:
         """Whatever the user was saying, it is not a turn; a reply that waited for it goes on."""
@@ -203,7 +206,8 @@ class Floor:
 
         async def listen() -> None:
             try:
-                text = await utterance.words.listen(audio)
+                with needed(time.monotonic if final or utterance.doubt else later):
+                    text = await utterance.words.listen(audio)
             except BackendError as error:
                 self._transcripts.note_failure(utterance.item_id, error, final=found is not None)
                 text = ""

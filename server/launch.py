@@ -22,8 +22,8 @@ from models.weights import WeightsError
 from server import config, exposure, log_lines, tracing
 from server.draining import DrainingServer
 from server.private_log import hush
-from server.sockets import LineSocket
 from server.supervision import Supervision
+from server.wire_frames import Wire
 
 MAX_MESSAGE_BYTES = 24 * 1024 * 1024  # a 15 MiB append in base64, with room
 
@@ -131,7 +131,7 @@ def web(app: FastAPI, settings: config.Config) -> uvicorn.Config:
     """How the port is served."""
     return uvicorn.Config(
         app,
-        ws=LineSocket,
+        ws=Wire,
         ws_ping_interval=settings.ping_sec,
         ws_ping_timeout=settings.ping_sec,
         ws_max_size=MAX_MESSAGE_BYTES,

@@ -1,6 +1,7 @@
 """The far end over a WebSocket: what it sends, one at a time, and what we send back."""
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncGenerator, Iterable
 from enum import Enum
 
@@ -9,6 +10,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from server.server_events import Event
 from server.sockets import ABORT
+from server.wire_frames import BINARY, TEXT, Wire, wire
 
 INBOX = 256  # messages waiting; past that the socket itself makes the client wait ...
 INBOX_BYTES = 32 * 1024 * 1024  # ... as past this, however few they are
@@ -34,27 +36,37 @@ class WebSocketLink:
         self, socket: WebSocket, tick_sec: float | None, early: Iterable[str] = ()
     ) -> None:
         self._socket = socket
+        self._wire = wire(socket)  # the short way, where there is one
         self._tick_sec = tick_sec  # None: time passes only with messages
         self.close_code: int | None = None  # why the far end hung up, as it says
         self.over = asyncio.Event()  # nobody uses it any more
         self._quiet = False  # nothing has come since the last tick
         self._timer: asyncio.TimerHandle | None = None
         self._waiting_bytes = 0
-        self._taken = asyncio.Event()
-        self._inbox: asyncio.Queue[str | bytes | Wake | None] = asyncio.Queue(INBOX)
+        self._inbox: deque[str | bytes | Wake | None] = deque()
+        self._arrival: asyncio.Future[None] | None = None  # awaited while the inbox is empty
+        self._taken = asyncio.Event()  # there may be room again
         for message in early:  # it came before there was anybody to take it
-            self._waiting_bytes += len(message)
-            self._inbox.put_nowait(message)
+            self._take(message)
 
     async def messages(self) -> AsyncGenerator[str | bytes | Wake, None]:
         """Everything that arrives, until the client hangs up."""
+        loop = asyncio.get_running_loop()
         reading = asyncio.create_task(self._read())
+        if self._wire:
+            self._wire.listen(self._take)
         self._tick()
         try:
-            while (message := await self._inbox.get()) is not None:
+            while True:
+                while not self._inbox:
+                    self._arrival = loop.create_future()
+                    await self._arrival
+                message = self._inbox.popleft()
+                if message is None:
+                    return
                 if not isinstance(message, Wake):
                     self._waiting_bytes -= len(message)
-                    self._taken.set()
+                    self._make_room()
                 yield message
         finally:
             reading.cancel()
@@ -71,36 +83,50 @@ class WebSocketLink:
         self._timer = asyncio.get_running_loop().call_later(self._tick_sec, self._tick)
 
     def wake(self, why: Wake = Wake.NOTE) -> None:
-        """Have `messages` yield soon. A full inbox wakes by itself."""
-        if not self._inbox.full():
-            self._inbox.put_nowait(why)
+        """Have `messages` yield soon. What waits there wakes by itself."""
+        if not self._inbox:
+            self._put(why)
+
+    def _put(self, message: str | bytes | Wake | None) -> None:
+        self._inbox.append(message)
+        if self._arrival and not self._arrival.done():
+            self._arrival.set_result(None)
+
+    def _take(self, message: str | bytes) -> bool:
+        """Take a message in; says whether there is room for more."""
+        self._quiet = False
+        self._waiting_bytes += len(message)
+        self._put(message)
+        return self._has_room
+
+    @property
+    def _has_room(self) -> bool:
+        return len(self._inbox) < INBOX and self._waiting_bytes <= INBOX_BYTES
+
+    def _make_room(self) -> None:
+        if self._has_room:
+            self._taken.set()
+            if self._wire:
+                self._wire.go_on()
 
     async def _read(self) -> None:
+        """All there is to hear where there is no short way, and the end of it in any case."""
         try:
             while True:
                 message = await self._socket.receive()
                 if message["type"] == "websocket.disconnect":
                     self.close_code = message.get("code")
                     return
-                self._quiet = False
                 text = message.get("text")
-                await self._take_in(text if text is not None else message["bytes"])
+                if not self._take(text if text is not None else message["bytes"]):
+                    self._taken.clear()
+                    await self._taken.wait()
         finally:
             self.part()
 
     def part(self) -> None:
         """Have `messages` end, whatever becomes of the socket."""
-        # The conversation must learn of the end even when its inbox is full.
-        while self._inbox.full():
-            self._inbox.get_nowait()
-        self._inbox.put_nowait(None)
-
-    async def _take_in(self, message: str | bytes) -> None:
-        while self._waiting_bytes and self._waiting_bytes + len(message) > INBOX_BYTES:
-            self._taken.clear()
-            await self._taken.wait()
-        self._waiting_bytes += len(message)
-        await self._inbox.put(message)
+        self._put(None)
 
     async def tell(self, event: Event) -> None:
         await self.send(orjson.dumps(event).decode())
@@ -109,6 +135,9 @@ class WebSocketLink:
         await self.send(frame)
 
     async def send(self, message: str | bytes) -> None:
+        if self._wire:
+            await self._write(self._wire, message)
+            return
         if self._socket.client_state is WebSocketState.DISCONNECTED:
             raise LinkLost
         kind = "text" if isinstance(message, str) else "bytes"
@@ -120,6 +149,19 @@ class WebSocketLink:
             raise LinkLost from error
         except (WebSocketDisconnect, RuntimeError, OSError) as error:
             raise LinkLost from error
+
+    async def _write(self, way: Wire, message: str | bytes) -> None:
+        if not way.writable.is_set():
+            try:
+                async with asyncio.timeout(SEND_TIMEOUT_SEC):
+                    await way.writable.wait()
+            except TimeoutError as error:
+                self.part()  # the socket itself would never tell
+                raise LinkLost from error
+        text = isinstance(message, str)
+        data = message.encode() if isinstance(message, str) else message
+        if not way.write(TEXT if text else BINARY, data):
+            raise LinkLost
 
     async def shut(self, code: int, reason: str) -> None:
         """Hang up; on one who does not even read that, without a word."""

@@ -6,6 +6,7 @@ from collections.abc import Awaitable
 from dataclasses import dataclass
 
 from models.audio import decode_pcm16, resample
+from models.due import later, needed
 from models.errors import BackendError
 from models.percept import Percept
 from models.perception.given import Given
@@ -159,7 +160,8 @@ class Impression:
         self._reached = heard
 
         async def follow() -> None:
-            percept = await self._percepts.glance(attention, audio)
+            with needed(later):
+                percept = await self._percepts.glance(attention, audio)
             self._patience = max(FOLLOW_SEC, (clock.time() - begun) / SHARE)
             if percept:
                 await self._room.tell(perceived(self._item_id, percept, at, final=False))

@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from models.audio import encode_pcm16
 from models.types import WIRE_RATE, Samples, SpokenChunk
 from server.clock import Clock, Gate
 
@@ -36,7 +37,7 @@ class Playout:
     def __init__(
         self,
         clock: Clock,
-        send: Callable[[Samples, int], Awaitable[None]],
+        send: Callable[[Samples, bytes, int], Awaitable[None]],
         lead_sec: float,
         keeps_buffer: bool,
         not_before: float = 0.0,
@@ -62,6 +63,7 @@ class Playout:
 
     async def play(self, chunk: SpokenChunk) -> None:
         samples = chunk.audio.samples
+        pcm = encode_pcm16(samples)  # all at once: a call for every piece costs more than its work
         self._spoken.append(Spoken(self.sent + len(samples), chunk.text))
         for begin in range(0, len(samples), PIECE):
             piece = samples[begin : begin + PIECE]
@@ -73,7 +75,7 @@ class Playout:
                 self._ran_dry()
             # Nothing plays before it is there: after a wait the whole rest moves back.
             self._origin = max(self._origin, now - self.sent / WIRE_RATE)
-            await self._send(piece, self.sent)
+            await self._send(piece, pcm[2 * begin : 2 * (begin + PIECE)], self.sent)
             self.sent += len(piece)
             self._keep(piece)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from struct import pack
 
-from models.audio import encode_pcm16
+from models.due import later, needed
 from models.errors import BackendError, OutOfOrder
 from models.guarded import hears
 from models.types import WIRE_RATE, Samples, Turn
@@ -108,9 +108,10 @@ class Replies:
         models = self._room.models
         prompt = models.thinker.prompt(self._room.config.instructions, turns)
         try:
-            async with aclosing(models.responder.respond(prompt, 1)) as tokens:
-                async for _ in tokens:
-                    pass
+            with needed(later):
+                async with aclosing(models.responder.respond(prompt, 1)) as tokens:
+                    async for _ in tokens:
+                        pass
         except OutOfOrder:
             pass
         except BackendError as error:  # the reply itself will tell, if it fails as well
@@ -326,19 +327,20 @@ class Replies:
 
     def _sender(
         self, reply: Callable[[], Reply], audio_format: AudioFormat
-    ) -> Callable[[Samples, int], Awaitable[None]]:
+    ) -> Callable[[Samples, bytes, int], Awaitable[None]]:
         """How a piece of a reply reaches the client."""
         encoder = Encoder(audio_format)
         room = self._room
         told_stages: set[str] = set()
 
-        async def send(piece: Samples, offset: int) -> None:
+        async def send(piece: Samples, pcm: bytes, offset: int) -> None:
             giving = reply()
             self.has_spoken = True
             giving.trace.mark("opened")
-            if piece.any():  # a planned pause before the first word is not an answer yet
+            # A planned pause before the first word is not an answer yet.
+            if "first_sent" not in giving.trace.moments and piece.any():
                 giving.trace.mark("first_sent")
-            at, pcm = room.position_at(giving.playout.sounds_at(offset)), encode_pcm16(piece)
+            at = room.position_at(giving.playout.sounds_at(offset))
             if room.detection is not None:  # else the ear's time stands still, and nobody listens
                 room.ear.sounds(piece, at)
             if giving.options.in_conversation:

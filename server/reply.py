@@ -1,5 +1,6 @@
 """One response: from the dialogue to words, from words to sound, from sound to the client."""
 
+import time
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
@@ -10,6 +11,7 @@ import numpy as np
 
 from models.ahead import ahead
 from models.clauses import clauses
+from models.due import needed
 from models.errors import BackendError, OutOfOrder
 from models.protocols import Models
 from models.style import Style
@@ -85,6 +87,9 @@ class Reply:
         self.item.playout = playout if options.speaks else None
         self.plan: ReplyPlan | None = None
         self._models = models
+        self._clock = clock
+        self._begun = time.monotonic()  # from here on somebody waits for it
+        self._made = 0  # samples of sound, sent or not
         self._tell = tell
         self._conversation = conversation if options.in_conversation else None
         self._previous: str | None = None
@@ -108,8 +113,19 @@ class Reply:
         """The words so far, heard or not."""
         return self._written
 
+    def due(self) -> float:
+        """When more of it is needed: at once until there is sound, then when that runs out."""
+        if not self._made:
+            return self._begun
+        playing = self.playout.ends_at - self._clock.time() if self.playout.sent else 0.0
+        return time.monotonic() + max(0.0, playing) + (self._made - self.playout.sent) / WIRE_RATE
+
     async def run(self, dialogue: Dialogue) -> bool:
         """Form the reply and, once the gate is open, give it; False if there is nothing to say."""
+        with needed(self.due):
+            return await self._run(dialogue)
+
+    async def _run(self, dialogue: Dialogue) -> bool:
         turns = await dialogue()
         if turns is None:
             return False
@@ -167,6 +183,7 @@ class Reply:
     ) -> AsyncGenerator[SpokenChunk, None]:
         if plan.style.onset:
             silence = np.zeros(round(plan.style.onset * WIRE_RATE), np.float32)
+            self._made += len(silence)
             yield SpokenChunk(AudioChunk(silence, WIRE_RATE), "")
         # The opening is known at once, and spoken while the model finds out how to go on.
         async with aclosing(_opened(plan.acknowledgement, clauses(tokens))) as said:
@@ -181,6 +198,7 @@ class Reply:
         async with aclosing(self._models.speaker.speak(clause, paced)) as chunks:
             async for chunk in chunks:
                 self.trace.mark("first_audio")
+                self._made += len(chunk.audio.samples)
                 yield chunk
 
     async def _write(self, plan: ReplyPlan, tokens: AsyncGenerator[str, None]) -> None:

@@ -61,7 +61,7 @@ class Session:
         self.replies = Replies(self.room, self.transcripts, self.percepts)
         self.floor = Floor(self.room, self.buffer, self.transcripts, self.percepts, self.replies)
         self.decoder = Decoder(config.audio.input.format)
-        self._pending = bytearray()  # received, and less than a block
+        self._pending = b""  # received, and less than a block
         self._received_at = clock.time()
         self._received = 0  # samples
         self.meter: Meter | None = None  # of what this client asks of us; None: it may ask anything
@@ -145,10 +145,11 @@ class Session:
         """Audio from the client, PCM16 at WIRE_RATE."""
         self.buffer.check_room(len(pcm))
         self._received += len(pcm) // 2
-        self._pending += pcm
-        for count in range(len(self._pending) // BLOCK_BYTES):
-            block = bytes(self._pending[:BLOCK_BYTES])
-            del self._pending[:BLOCK_BYTES]
+        pcm = self._pending + pcm if self._pending else pcm
+        whole = len(pcm) // BLOCK_BYTES
+        self._pending = pcm[whole * BLOCK_BYTES :]
+        for count in range(whole):
+            block = pcm[count * BLOCK_BYTES : (count + 1) * BLOCK_BYTES]
             await self._hear(block, self._arrived(block))
             if count % YIELD_BLOCKS == YIELD_BLOCKS - 1:
                 await asyncio.sleep(0)
@@ -164,8 +165,7 @@ class Session:
 
     def _count_in(self, at: float | None = None) -> tuple[bytes, int]:
         """Count in what is less than a block: what follows happened after it."""
-        rest = bytes(self._pending)
-        self._pending.clear()
+        rest, self._pending = self._pending, b""
         return rest, self._arrived(rest, at) if rest else 0
 
     async def catch_up(self, at: float | None = None) -> None:
@@ -206,15 +206,19 @@ class Session:
             await self._let_others()
             return
         room.ear.turns.alert = self.replies.audible is not None
-        for happened in room.ear.hear(decode_pcm16(pcm), repaid):
-            await self.floor.on_frame(happened)
+        ear = room.ear
+        joined = ear.joined if room.clock.goes_on else None  # alone, a replay hears the same
+        for clean in ear.frames(decode_pcm16(pcm), repaid):
+            voice = await joined.soon(clean.frame) if joined else None
+            await self.floor.on_frame(ear.turns.hear(clean.frame, clean.kept, voice))
             await self._let_others()
         if self.floor.utterance is None:
             self.buffer.forget_before(room.position - KEEP_SEC * WIRE_RATE)
 
     async def _let_others(self) -> None:
         """On the samples clock, time stands still until the models are done."""
-        await self.room.clock.settle()
+        if not self.room.clock.goes_on:
+            await self.room.clock.settle()
         await self.room.take_notes()
 
     async def reconfigure(self, config: SessionConfig) -> None:

@@ -98,7 +98,7 @@ def router(watch: Watch, access: Access, allowed: Callable[[Headers], bool]) -> 
         checks = {check.role: check for check in await watch.health.checks()}
         return System(
             software=_software(watch),
-            machine=_machine(pulse),
+            machine=_machine(pulse, watch.vitals),
             seats=_seats(watch),
             pressure=_pressure(watch.porter.measured),
             conversations=_conversations(watch.vitals),
@@ -173,7 +173,7 @@ def _software(watch: Watch) -> Software:
     )
 
 
-def _machine(pulse: Pulse) -> Machine:
+def _machine(pulse: Pulse, vitals: Vitals) -> Machine:
     load, average = pulse.load, load_average()
     p50, p99 = pulse.lag.digest().percentiles((0.5, 0.99))
     return Machine(
@@ -187,6 +187,8 @@ def _machine(pulse: Pulse) -> Machine:
         lag_ms=load.lag_ms,
         lag_p50_ms=p50,
         lag_p99_ms=p99,
+        stalls=vitals.stalls,
+        worst_stall_ms=round(vitals.worst_stall_ms, 1),
     )
 
 

@@ -35,6 +35,8 @@ class Machine(Shown):
     lag_ms: float = Field(description="By which the event loop was late at the worst.")
     lag_p50_ms: float | None = Field(description="Over the last minute.")
     lag_p99_ms: float | None
+    stalls: int = Field(description="Since the start: the event loop stood for 20 ms or more.")
+    worst_stall_ms: float
 
 
 class Seats(Shown):

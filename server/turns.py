@@ -106,11 +106,16 @@ class TurnDetector:
         self._silent_ms = 0
         self._finished = None
 
-    def hear(self, frame: Samples, kept: Samples | None = None) -> TurnEvent | None:
-        """One frame; `kept` is what its utterance is to hold of it if it was the beginning."""
+    def hear(
+        self, frame: Samples, kept: Samples | None = None, voice: float | None = None
+    ) -> TurnEvent | None:
+        """One frame; `kept` is what its utterance is to hold of it if it was the beginning.
+
+        `voice` is the probability that it holds one, if that has been found out already.
+        """
         self.heard += FRAME
         floor = self.options.threshold - (HYSTERESIS if self._speaking else 0.0)
-        voiced = self._vad(frame) >= max(floor, 0.01)
+        voiced = (self._vad(frame) if voice is None else voice) >= max(floor, 0.01)
         if not self._speaking:
             return self._wait(frame if kept is None else kept, voiced)
         self._utterance.append(frame)

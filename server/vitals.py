@@ -51,6 +51,8 @@ class Vitals:
         self.underruns = 0  # a reply that had begun to sound had nothing to go on with
         self.percepts = Digest()  # ms from the end of a turn to how it sounded
         self.replies = 0
+        self.stalls = 0  # of the event loop ...
+        self.worst_stall_ms = 0.0  # ... and the longest
         self.failures: Counter[str] = Counter()  # replies that failed, by the role that did
         self.stages: dict[str, Stage] = {}
         # Who wants to know of each spoken turn that is over: its moments, and how it ended.
@@ -91,6 +93,11 @@ class Vitals:
         """How often a recording broke off, by what stopped it."""
         now = Counter(each.stopped for each in self._live.values() if each.stopped)
         return dict(self._stopped + now)
+
+    def stalled(self, ms: float) -> None:
+        """The event loop kept everybody waiting for so long."""
+        self.stalls += 1
+        self.worst_stall_ms = max(self.worst_stall_ms, ms)
 
     # -- replies
 

@@ -15,7 +15,7 @@ from server import app
 from server.app import House
 from server.config import PROFILES, Config
 from server.draining import DrainingServer
-from server.sockets import LineSocket
+from server.wire_frames import Wire
 
 # What else runs beside the tests must not decide what conversations do.
 UNMEASURED = {"measured": False}
@@ -55,7 +55,7 @@ async def running(
             application,
             host="127.0.0.1",
             port=0,
-            ws=LineSocket,
+            ws=Wire,
             ws_ping_interval=ping_sec,
             ws_ping_timeout=ping_sec,
             ws_max_size=24 * 1024 * 1024,

@@ -215,7 +215,7 @@ async def test_words_are_cut_where_the_server_cuts_them(scripts: Watched) -> Non
     assert await module(scripts, script, cases) == expected
 
 
-async def _nowhere(piece: Any, offset: int) -> None:
+async def _nowhere(piece: Any, pcm: bytes, offset: int) -> None:
     pass
 
 

@@ -3,6 +3,7 @@ import asyncio
 import numpy as np
 import pytest
 
+from models.audio import encode_pcm16
 from models.types import WIRE_RATE, AudioChunk, Samples, SpokenChunk
 from server.clock import SampleClock
 from server.playout import GAP_SEC, PIECE, Playout
@@ -17,7 +18,8 @@ class Loudspeaker:
         self.dry = 0
         self.playout = Playout(self.clock, self._take, 0.2, keeps_buffer, ran_dry=self._run_dry)
 
-    async def _take(self, samples: Samples, offset: int) -> None:
+    async def _take(self, samples: Samples, pcm: bytes, offset: int) -> None:
+        assert pcm == encode_pcm16(samples)
         assert offset == sum(self.sent)
         self.sent.append(len(samples))
 

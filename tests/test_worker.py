@@ -4,9 +4,11 @@ import asyncio
 import threading
 from collections.abc import Generator, Iterator
 from contextlib import aclosing
+from time import monotonic
 
 import pytest
 
+from models.due import Due, later, needed
 from models.worker import Worker
 
 
@@ -155,3 +157,67 @@ async def test_a_stream_left_after_the_worker_ended_still_closes_its_source() ->
         await anext(numbers)
         worker.close()
     assert source.closed.is_set()
+
+
+async def test_what_is_needed_first_is_done_first_and_then_who_has_waited_longest(
+    worker: Worker,
+) -> None:
+    release, order = threading.Event(), list[str]()
+
+    async def ask(name: str, when: float) -> None:
+        with needed(lambda: when):
+            await worker.run(lambda: order.append(name))
+
+    busy = asyncio.ensure_future(worker.run(lambda: release.wait(10)))
+    await asyncio.sleep(0)
+    asked = [("later", 9.0), ("first", 5.0), ("second", 5.0), ("at once", 1.0)]
+    calls = [asyncio.ensure_future(ask(*each)) for each in asked]
+    await asyncio.sleep(0)
+    release.set()
+    await asyncio.gather(busy, *calls)
+    assert order == ["at once", "first", "second", "later"]
+
+
+async def test_a_long_reply_delays_anothers_first_sentence_by_no_more_than_a_step(
+    worker: Worker,
+) -> None:
+    """The long one is heard already and has sound in reserve; the other's person waits."""
+    steps: list[str] = []
+    entered, release = threading.Event(), threading.Event()
+
+    def sentences(name: str, count: int) -> Generator[None, None, None]:
+        for number in range(count):
+            steps.append(name)
+            if name == "long" and number == 5:
+                entered.set()
+                assert release.wait(10)
+            yield
+
+    async def speak(name: str, count: int, when: Due) -> None:
+        with needed(when):
+            async with aclosing(worker.stream(sentences(name, count))) as items:
+                async for _ in items:
+                    pass
+
+    long = asyncio.ensure_future(speak("long", 40, later))
+    await asyncio.to_thread(entered.wait, 10)
+    short = asyncio.ensure_future(speak("short", 3, monotonic))
+    await asyncio.sleep(0)  # it is asked for while the long one is in its step
+    release.set()
+    await asyncio.gather(long, short)
+    assert steps[6] == "short", "it waited for the step under way, and for no other"
+    # Between its steps the thread may take up one of the other's, never more.
+    assert steps[6:11].count("short") == 3 and steps.count("long") == 40
+
+
+async def test_a_task_begun_within_a_need_has_it_too(worker: Worker) -> None:
+    release, order = threading.Event(), list[str]()
+    busy = asyncio.ensure_future(worker.run(lambda: release.wait(10)))
+    with needed(lambda: 2.0):
+        late = asyncio.ensure_future(worker.run(lambda: order.append("late")))
+    with needed(lambda: 1.0):
+        early = asyncio.ensure_future(worker.run(lambda: order.append("early")))
+    await asyncio.sleep(0)
+    release.set()
+    await asyncio.gather(busy, late, early)
+    assert order == ["early", "late"]

@@ -9,6 +9,7 @@ from server.recording.timing_form import timing_form
 # Beside what they set, these hold only a name and secrets, which are kept under no consent.
 NEVER_WHOLE = ("attune.consent", "attune.session")
 ABOUT = ("id", "item_id", "response_id")
+NESTED = (dict, list)
 A_TURN = {"item_id", "role", "start", "end"}  # without these it is of no use
 
 
@@ -43,9 +44,11 @@ def subjects(event: dict[str, Any]) -> set[str]:
     found: set[str] = set()
     waiting: list[Any] = [event]
     while waiting:  # no recursion: a client may nest as deep as it likes
-        value = waiting.pop()
-        if isinstance(value, dict):
-            found |= {name for key in ABOUT if isinstance(name := value.get(key), str)}
-        if isinstance(value, dict | list):
-            waiting.extend(value.values() if isinstance(value, dict) else value)
+        inside = waiting.pop()
+        if isinstance(inside, dict):
+            for key in ABOUT:
+                if isinstance(name := inside.get(key), str):
+                    found.add(name)
+            inside = inside.values()
+        waiting.extend(value for value in inside if isinstance(value, NESTED))
     return found

@@ -1,6 +1,6 @@
 """The replies of a conversation as its recording has them: where each lies, and what was heard."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -163,16 +163,19 @@ class RepliesGiven:
                 self._tell(reply, given, span)
 
     def _lay(self, laid: Iterable[Sound | Hush]) -> None:
+        self._keeper.lay(self._that_may_sound(laid))
+
+    def _that_may_sound(self, laid: Iterable[Sound | Hush]) -> Iterator[Sound | Hush]:
+        """Found out only if the keeper looks: mostly nothing is recorded."""
         spans = [
             self._track.span(reply) for reply in self._given if not self._keeper.may_sound(reply)
         ]
         # Where one is moved, others may be, too; but one never lies within another.
-        self._keeper.lay(
-            entry
-            for entry in laid
-            if isinstance(entry, Hush)
-            or not any(span and span.start <= entry.position < span.end for span in spans)
-        )
+        for entry in laid:
+            if isinstance(entry, Hush) or not any(
+                span and span.start <= entry.position < span.end for span in spans
+            ):
+                yield entry
 
     def _heard(self, reply: str, estimate: int) -> int:
         """How much has sounded: of a client that reports, what it reported."""
