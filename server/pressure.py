@@ -69,7 +69,6 @@ class Reading:
     lag_ms: float
     latency_ms: float | None  # of turns lately; None if there were none
     target_ms: float
-    cpu: float
     strain: float  # 1 is the limit
 
 
@@ -94,7 +93,7 @@ class Pressure:
         self._busy = 0.0  # and by a busy machine
         self._own = 0.0  # and by this process
         self._looked = self._moved = self._calm_since = now()
-        self.reading = Reading(0.0, None, target_ms, 0.0, 0.0)
+        self.reading = Reading(0.0, None, target_ms, 0.0)
 
     @property
     def used(self) -> float:
@@ -121,7 +120,7 @@ class Pressure:
         budget = max(0.5, 1 - max(0.0, load.machine - load.own))
         self._own = keep * self._own + (1 - keep) * load.own / budget
         strain = max(self._late, self._busy)
-        self.reading = Reading(lag, latency, target, load.machine, round(strain, 3))
+        self.reading = Reading(lag, latency, target, round(strain, 3))
         self._move(strain, now)
         return self.level
 
