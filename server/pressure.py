@@ -69,7 +69,6 @@ class Reading:
     lag_ms: float
     latency_ms: float | None  # of turns lately; None if there were none
     target_ms: float
-    cpu: float
     strain: float  # 1 is the limit
 
 
@@ -90,20 +89,16 @@ class Pressure:
         self._now = now
         self._turns = Lately(TURNS_SEC, 12, now)
         self._alone = Digest()  # turns while nobody else talked: what they take anyway
-        self._strain = 0.0
-        self._own = 0.0
+        self._late = 0.0  # the share of the limit that is reached, by what people would notice
+        self._busy = 0.0  # and by a busy machine
+        self._own = 0.0  # and by this process
         self._looked = self._moved = self._calm_since = now()
-        self.reading = Reading(0.0, None, target_ms, 0.0, 0.0)
-
-    @property
-    def strain(self) -> float:
-        """The share of the limit that is reached, by what people would notice."""
-        return self._strain
+        self.reading = Reading(0.0, None, target_ms, 0.0)
 
     @property
     def used(self) -> float:
-        """The share of the limit that conversations take up, by lateness or by work."""
-        return max(self._strain, self._own)
+        """The share of the limit that conversations take up, by lateness or by work of ours."""
+        return max(self._late, self._own)
 
     def turn(self, worked_ms: float, talkers: int) -> None:
         """A reply to something spoken began to sound."""
@@ -118,20 +113,22 @@ class Pressure:
         latency, target = _typical(self._turns.digest()), self._target()
         lag = self._lateness.lag_ms
         busy = min(MOST_BY_CPU, max(0.0, load.machine - BUSY) / (1 - BUSY))
-        found = max(lag / LAG_MS, busy, self._late(latency, target))
-        self._strain = keep * self._strain + (1 - keep) * min(found, 2.0)
+        late = min(2.0, max(lag / LAG_MS, self._beyond(latency, target)))
+        self._late = keep * self._late + (1 - keep) * late
+        self._busy = keep * self._busy + (1 - keep) * busy
         # What others leave us is ours, and half of the machine is, whatever they do.
         budget = max(0.5, 1 - max(0.0, load.machine - load.own))
         self._own = keep * self._own + (1 - keep) * load.own / budget
-        self.reading = Reading(lag, latency, target, load.machine, round(self._strain, 3))
-        self._move(now)
+        strain = max(self._late, self._busy)
+        self.reading = Reading(lag, latency, target, round(strain, 3))
+        self._move(strain, now)
         return self.level
 
     def _target(self) -> float:
         """What is aimed at; a machine that is slow by itself is not thought to be loaded."""
         return max(self._target_ms, HARDLY * (_typical(self._alone) or 0.0))
 
-    def _late(self, latency: float | None, target: float) -> float:
+    def _beyond(self, latency: float | None, target: float) -> float:
         """How much of what a turn may take beyond what it takes anyway is used up."""
         if latency is None:
             return 0.0
@@ -139,13 +136,13 @@ class Pressure:
         usual = target / 2 if alone is None else alone
         return max(0.0, latency - usual) / (target - usual)
 
-    def _move(self, now: float) -> None:
+    def _move(self, strain: float, now: float) -> None:
         """One step at a time: each may be enough. Down only after it has been calm for a while."""
-        if self.level < Level.SEATS and self._strain >= RISES[Level(self.level + 1)]:
+        if self.level < Level.SEATS and strain >= RISES[Level(self.level + 1)]:
             self._calm_since = now
             if now - self._moved >= RISE_SEC:
                 self.level, self._moved = Level(self.level + 1), now
-        elif self.level > Level.NONE and self._strain < RISES[self.level] - BACK:
+        elif self.level > Level.NONE and strain < RISES[self.level] - BACK:
             if now - max(self._calm_since, self._moved) >= FALL_SEC:
                 self.level, self._moved = Level(self.level - 1), now
         else:

@@ -102,6 +102,7 @@ def test_a_busy_processor_alone_turns_nobody_away() -> None:
     machine = Machine(load=Load(1.0, 0.2))
     pressure = machine.pressure()
     assert max(machine.pass_time(pressure, 120)) is Level.PERCEPTS
+    assert pressure.used == pytest.approx(0.4, abs=0.01)  # of the half that is ours in any case
 
 
 @pytest.mark.parametrize(
