@@ -345,7 +345,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("at_once")
 async def test_a_talker_without_a_seat_is_refused_and_tries_again(tmp_path: Path) -> None:
-    async with serving(clock="wall", seats=1) as (url, _):
+    async with serving(clock="wall", seats=1, admission={"queue": 0}) as (url, _):
         everybody = await sent_out(
             url, tmp_path, 2, lambda seen: max(each.refused for each in seen) >= 2
         )
