@@ -85,6 +85,8 @@ async def open_page(
         color_scheme="dark" if dark else "light",
         locale=context.pop("locale", "en-GB"),
         has_touch=size == "phone",
+        # Tests take it for an empty page; as an answer in JSON it may run nothing.
+        bypass_csp=urlsplit(url).path == "/health",
         **context,
     )
     watched = Watched(await opened.new_page())
