@@ -31,6 +31,7 @@ AHEAD = 4  # chunks synthesised before they are needed
 LETTERS = 4  # to a token, about, in pieces of several words
 SENTENCE_ENDS = (".", "?", "!", "…", "。", "？", "！")
 CLOSING = " \n\"'”’)»"  # what may follow them
+LONGEST = 4  # times all that may be said: so much in one piece is no sentence
 APOLOGY = "I'm sorry, I lost my thread just now. Could you say that again?"
 UNHEARD = "I'm sorry, I couldn't make out your words just now. Could you say that again?"
 RESTING = "I'm sorry, I can't answer just now. Please give me a moment, and try again."
@@ -219,9 +220,13 @@ class Reply:
             if self._tokens_out >= limit:
                 self._cut = True
                 return
+            if len(token) > LONGEST * limit * LETTERS:  # a model that has lost all measure
+                token, self._cut = token[: limit * LETTERS], True
             single = " " not in token.strip()
             self._tokens_out += 1 if single else -(-len(token) // LETTERS)
             yield token
+            if self._cut:
+                return
         # A model that was stopped at the limit says no more; a whole sentence was not stopped.
         self._cut = single and self._tokens_out >= limit
 

@@ -1,0 +1,146 @@
+"""A disk that is full or slow, and memory that runs out: people go on talking."""
+
+import asyncio
+import os
+import resource
+import subprocess
+import time
+from collections.abc import AsyncGenerator, Generator, Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+from websockets.exceptions import ConnectionClosed
+
+from models.types import Turn
+from server.bench.process import served
+from server.reply import DEFAULT_MAX_TOKENS, LETTERS
+from tests.nothing_left import nothing_left, own_temporary_files
+from tests.serving import serving, standins
+from tests.talker import HUSH, Talker, play_until, talking
+from tests.test_faults_backends import (
+    HOUSEHOLD,
+    consent,
+    finished,
+    problems,
+    ready,
+    said,
+    turn,
+    two,
+)
+from tests.test_recording import _until_stopped
+
+pytestmark = pytest.mark.slow
+
+MB = 1 << 20
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Generator[Path, None, None]:
+    """A disk of three megabytes, where we may make one."""
+    where = tmp_path / "disk"
+    where.mkdir()
+    made = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", str(where)], capture_output=True
+    )
+    if made.returncode:
+        pytest.skip("only root can mount a small disk")
+    yield where
+    subprocess.run(["umount", "-l", str(where)], check=True)
+
+
+async def test_a_full_disk_ends_recordings_and_no_conversation(
+    small_disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("server.recording.scribe.FINISH_AGAIN_SEC", 0.2)
+    runs = small_disk / "runs"
+    with own_temporary_files(tmp_path / "passing"):
+        async with (
+            nothing_left(),
+            serving(recording={"runs": str(runs)}) as (url, _),
+            nothing_left(*HOUSEHOLD),
+        ):
+            async with talking(url, "?attune=1") as one, talking(url, "?attune=1") as other:
+                await consent(one)
+                await one.say(HUSH, 90.0)
+                told = await asyncio.wait_for(_until_stopped(one), 20)
+                assert (told["recording"], told["reason"]) == (False, "disk_full")
+                for talker in (one, other):
+                    assert (await turn(talker, 0.3))["status"] == "completed"
+                status, body = await ready(url)
+                assert (status, body["ready"], body["recording"]) == (200, True, "disk_full")
+            await asyncio.to_thread(enlarge, small_disk)
+            await asyncio.to_thread(finished, runs, 1)  # what had been written is made whole
+    assert not problems(runs)
+
+
+def enlarge(disk: Path) -> None:
+    subprocess.run(["mount", "-o", "remount,size=64m", str(disk)], check=True)
+
+
+async def test_a_slow_disk_is_not_noticed_by_those_who_talk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = os.pwrite
+
+    def slowly(file: int, data: bytes, offset: int) -> int:
+        time.sleep(0.02)
+        return write(file, data, offset)
+
+    monkeypatch.setattr("os.pwrite", slowly)
+    async with two(standins(), tmp_path / "runs") as (_, _, one, other):
+        for talker in (one, other):
+            assert (await turn(talker, 0.3))["status"] == "completed"
+
+
+# ---- memory
+
+
+class Boundless:
+    """A Responder that says everything there is, at once."""
+
+    async def respond(self, dialogue: Sequence[Turn], max_tokens: int) -> AsyncGenerator[str, None]:
+        while max_tokens > 1:
+            yield "and so on " * MB
+
+
+async def test_a_reply_without_measure_is_cut(tmp_path: Path) -> None:
+    async with two(standins(responder=Boundless()), tmp_path / "runs") as (_, _, one, other):
+        for talker in (one, other):
+            await talker.update(output_modalities=["text"])
+            await talker.say(0.3, 1.0)
+            response = (await play_until(talker, "response.done"))["response"]
+            assert response["status"] == "incomplete"
+            text = response["output"][0]["content"][0]["text"]
+            assert len(text) <= DEFAULT_MAX_TOKENS * LETTERS
+
+
+async def greedy(talker: Talker) -> None:
+    """Send sound as fast as it is taken, and never say that a turn is over."""
+    await talker.update(audio={"input": {"turn_detection": None}})
+    try:
+        for _ in range(12):
+            await talker.append(bytes(8 * MB))
+            await talker.settle()
+    except ConnectionClosed as closed:
+        assert closed.rcvd is not None and closed.rcvd.code == 1011
+        assert "Something went wrong on our side" in talker.events[-1]["error"]["message"]
+
+
+async def test_a_server_short_of_memory_goes_on_with_the_others(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    async with served("--models", "standin", "--clock", "samples", runs=runs) as server:
+        async with talking(server.url, "?attune=1") as other:
+            await consent(other)
+            assert (await turn(other, 0.3))["status"] == "completed"
+            limit = server.process.memory_info().vms + 160 * MB
+            server.process.rlimit(resource.RLIMIT_AS, (limit, limit))
+            async with AsyncExitStack() as calls:
+                many = [await calls.enter_async_context(talking(server.url)) for _ in range(6)]
+                await asyncio.gather(*map(greedy, many), return_exceptions=False)
+                assert "nothing" not in said(await turn(other, 0.3))
+            response = await turn(other, 0.3)
+            assert response["status"] == "completed"
+        await asyncio.to_thread(finished, runs, 1)
+        assert server.process.is_running()
+    assert not problems(runs)
