@@ -35,8 +35,8 @@ async def serving(
 
 
 @asynccontextmanager
-async def running(application: FastAPI) -> AsyncGenerator[int, None]:
-    """The port on which an application is served."""
+async def running(application: FastAPI, *, compressed: bool = False) -> AsyncGenerator[int, None]:
+    """The port on which an application is served, as `server.launch` would."""
     server = uvicorn.Server(
         uvicorn.Config(
             application,
@@ -44,6 +44,7 @@ async def running(application: FastAPI) -> AsyncGenerator[int, None]:
             port=0,
             ws=Wire,
             ws_max_size=24 * 1024 * 1024,
+            ws_per_message_deflate=compressed,
             log_level="warning",
             lifespan="on",
         )
