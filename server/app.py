@@ -298,6 +298,8 @@ def create(models: Models, config: Config, *, plain_page: bool = True) -> FastAP
         finally:
             house.porter.admission.leave(entered.guest)
 
+    for route in app.routes:  # FastAPI works them out when first asked: not while people talk
+        route.matches({"type": "http", "method": "GET", "path": "/", "root_path": ""})
     app.state.house = house
     return app
 

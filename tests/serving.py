@@ -42,7 +42,7 @@ async def serving(
 
 @asynccontextmanager
 async def running(
-    application: FastAPI, how: uvicorn.Config | None = None
+    application: FastAPI, how: uvicorn.Config | None = None, *, compressed: bool = False
 ) -> AsyncGenerator[int, None]:
     """The port on which an application is served; in the way it would be, if that is given."""
     house: House | None = getattr(application.state, "house", None)
@@ -59,6 +59,7 @@ async def running(
             ws_ping_interval=ping_sec,
             ws_ping_timeout=ping_sec,
             ws_max_size=24 * 1024 * 1024,
+            ws_per_message_deflate=compressed,
             log_level="warning",
             lifespan="on",
         )

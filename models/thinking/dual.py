@@ -26,6 +26,7 @@ LED_SEC = 1.0  # while an opening is spoken there is time to try several ways to
 LED_TOKENS = 28  # of one way
 SENTENCES = 2  # of a small model: from the third on it makes things up
 MATTERS_OF_FACT = ("asks", "favour", "unprompted")  # answered by the model in its own words
+PASTED = 4_000  # characters: to read so many takes so long that others should not wait for it
 FEWEST = 5  # words from which a small model can tell what they are about
 
 _SENTENCE = re.compile(r"""\s*(.+?[.!?]["'”’)]*)(?=\s|$)""", re.DOTALL)
@@ -63,7 +64,10 @@ class DualThinker:
         self._ranking = Ranking() if lead else None
 
     async def think(self, dialogue: Sequence[Turn], responder: Responder) -> ReplyPlan:
-        plan = rules.plan(dialogue, self._distress)
+        if sum(len(turn.text) for turn in dialogue) > PASTED:
+            plan = await asyncio.to_thread(rules.plan, dialogue, self._distress)
+        else:
+            plan = rules.plan(dialogue, self._distress)
         if self._refine_sec:
             plan = await refined(plan, dialogue, responder, self._refine_sec)
         if self._lead and not plan.acknowledgement and not plan.fixed:  # gives time to think
