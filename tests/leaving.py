@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from struct import unpack_from
 
 import psutil
-from websockets.asyncio.client import ClientConnection, connect
+from websockets.asyncio.client import connect
 
 from tests.talker import Talker
 
@@ -35,18 +35,16 @@ def last_event(talker: Talker) -> str:
     return str(talker.events[-1]["event_id"])
 
 
-async def back(url: str, lost: Talker, *, after: str | None = None) -> ClientConnection:
+def back(url: str, lost: Talker, *, after: str | None = None) -> connect:
     """Another connection to the conversation of one that was lost."""
     address = f"{url}?after={after or last_event(lost)}"
-    return await connect(
-        address, max_size=None, additional_headers={"X-Attune-Resume": token(lost)}
-    )
+    return connect(address, max_size=None, additional_headers={"X-Attune-Resume": token(lost)})
 
 
 @asynccontextmanager
 async def returned(url: str, lost: Talker) -> AsyncGenerator[Talker, None]:
     """The one who was lost is back, and has been told so."""
-    async with await back(url, lost) as socket:
+    async with back(url, lost) as socket:
         talker = Talker(socket)
         await talker.until("attune.resumed")
         yield talker

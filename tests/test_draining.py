@@ -69,7 +69,7 @@ async def stop(house: House) -> None:
 
 async def test_the_sentence_is_finished_and_no_other_begun(tmp_path: Path) -> None:
     rules = {"runs": str(tmp_path)}
-    settings = {"clock": "wall", "recording": rules, "drain_sec": 30}
+    settings: dict[str, Any] = {"clock": "wall", "recording": rules, "drain_sec": 30}
     async with serving(telling(), **settings) as (url, house), talking(url, "?attune=1") as talker:
         await consent(talker, **ALL)
         await spoken_to(talker)
@@ -94,7 +94,7 @@ async def test_the_sentence_is_finished_and_no_other_begun(tmp_path: Path) -> No
 
 async def test_whoever_is_not_spoken_to_is_let_go_at_once(tmp_path: Path) -> None:
     rules = {"runs": str(tmp_path)}
-    settings = {"clock": "wall", "recording": rules, "drain_sec": 600}
+    settings: dict[str, Any] = {"clock": "wall", "recording": rules, "drain_sec": 600}
     async with (
         serving(**settings) as (url, house),
         talking(url) as stock,
@@ -142,7 +142,7 @@ async def test_meanwhile_nobody_new_is_let_in() -> None:
 @pytest.mark.parametrize("why", ["time", "hurry"])
 async def test_a_sentence_without_an_end_is_cut_where_it_was_heard(why: str) -> None:
     endless = telling("and on and on ")
-    settings = {"clock": "wall", "drain_sec": 0.3 if why == "time" else 600}
+    settings: dict[str, Any] = {"clock": "wall", "drain_sec": 0.3 if why == "time" else 600}
     async with (
         serving(endless, **settings) as (url, house),
         talking(url, "?attune=1") as talker,

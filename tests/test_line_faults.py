@@ -76,7 +76,7 @@ async def raw(url: str) -> AsyncGenerator[RawClient, None]:
 
 @pytest.mark.parametrize("share", [0.01, 0.5])
 async def test_a_frame_cut_in_half_costs_that_frame_alone(tmp_path: Path, share: float) -> None:
-    settings = {"recording": {"runs": str(tmp_path)}, "resume_sec": 0.05}
+    settings: dict[str, Any] = {"recording": {"runs": str(tmp_path)}, "resume_sec": 0.05}
     async with nothing_left(), serving(**settings) as (url, house):
         async with raw(url) as client:
             await client.tell(
@@ -96,7 +96,7 @@ async def test_a_frame_cut_in_half_costs_that_frame_alone(tmp_path: Path, share:
 
 
 async def test_a_client_that_answers_no_ping_is_let_go() -> None:
-    settings = {"clock": "wall", "ping_sec": 0.1, "resume_sec": 0.1}
+    settings: dict[str, Any] = {"clock": "wall", "ping_sec": 0.1, "resume_sec": 0.1}
     async with serving(**settings) as (url, house), nothing_left(), raw(url):
         assert len(house.sessions) == 1
         await until(lambda: not house.sessions)
@@ -122,7 +122,7 @@ class _Jumping(datetime):
     count = 0
 
     @classmethod
-    def now(cls, tz: Any = None) -> datetime:
+    def now(cls, tz: Any = None) -> Any:
         cls.count += 1
         hours = (0, 1, -1)[cls.count // 20 % 3]
         return datetime.now(tz or UTC) + timedelta(hours=hours)
@@ -134,7 +134,7 @@ async def test_a_wall_clock_that_jumps_changes_nothing(
     true = time.time
     monkeypatch.setattr(time, "time", lambda: true() + (0, 3600, -3600)[int(true() * 5) % 3])
     monkeypatch.setattr("server.recording.recorder.datetime", _Jumping)
-    settings = {"clock": "wall", "recording": {"runs": str(tmp_path)}}
+    settings: dict[str, Any] = {"clock": "wall", "recording": {"runs": str(tmp_path)}}
     async with serving(standins(), **settings) as (url, _), talking(url, "?attune=1") as talker:
         await consent(talker, **ALL)
         speaking = asyncio.create_task(_speak(talker))
@@ -159,7 +159,11 @@ async def _speak(talker: Talker) -> None:
 
 @pytest.mark.slow
 async def test_a_hundred_lost_clients_leave_nothing_behind(tmp_path: Path) -> None:
-    settings = {"recording": {"runs": str(tmp_path)}, "resume_sec": 0.05, "seats": 200}
+    settings: dict[str, Any] = {
+        "recording": {"runs": str(tmp_path)},
+        "resume_sec": 0.05,
+        "seats": 200,
+    }
     async with nothing_left(), serving(**settings) as (url, house):
 
         async def one(number: int) -> None:

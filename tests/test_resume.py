@@ -106,7 +106,7 @@ async def test_what_was_told_and_did_not_arrive_is_told_again() -> None:
         await hear_some(lost)
         seen = next(at for at, each in enumerate(lost.events) if each["type"] == "response.created")
         cut(lost)
-        async with await back(url, lost, after=lost.events[seen]["event_id"]) as socket:
+        async with back(url, lost, after=lost.events[seen]["event_id"]) as socket:
             talker = Talker(socket)
             await talker.until("attune.resumed")
             again = [await talker.next() for _ in lost.events[seen + 1 : -1]]
