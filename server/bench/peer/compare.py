@@ -2,8 +2,8 @@
 
 import asyncio
 import json
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -32,6 +32,7 @@ SCRIPT = ROOT / "server" / "bench" / "peer" / "pipecat_turns.py"
 MISSING = "there is no .venv-bench: make .venv-bench brings Pipecat"
 MOONSHINE = ("moonshine-encoder", "moonshine-decoder", "moonshine-tokenizer")
 TURN_SEC, START_SEC = 25.0, 120.0  # at the most
+LINE = 1 << 22  # bytes it may tell of one conversation
 TEMPERATURE, SEED = 0.2, 7  # as our own reply model's defaults
 
 
@@ -42,14 +43,18 @@ async def measure(
     if not PYTHON.exists():
         return {"skipped": MISSING}
     sounds = await turns_to_take(models, count)
-    cpu, ours = server.cpu_sec, list[Answered]()
-    for first in range(0, len(sounds), SESSION_TURNS):
-        part = sounds[first : first + SESSION_TURNS]
-        ours += await conversation(server.url, part, step, None)
-    used = server.cpu_sec - cpu
-    step(f"Pipecat: {len(sounds)} turns")
-    theirs = await _peer(sounds)
-    return compared(ours, used, theirs)
+    ours, theirs, used = list[Answered](), list[Report](), 0.0
+    async with _pipecat() as peer:
+        # By turns, conversation by conversation: the machine may not stay as quiet as it is.
+        for first in range(0, len(sounds), SESSION_TURNS):
+            part = sounds[first : first + SESSION_TURNS]
+            cpu = server.cpu_sec
+            ours += await conversation(server.url, part, step, None)
+            used += server.cpu_sec - cpu
+            step(f"Pipecat: {len(part)} turns")
+            theirs.append(await peer.converse(part))
+    turns = [turn for told in theirs for turn in told["turns"]]
+    return compared(ours, used, {"versions": theirs[0]["versions"], "turns": turns})
 
 
 def compared(ours: Sequence[Answered], cpu_sec: float, told: Report) -> Report:
@@ -97,40 +102,75 @@ def compared(ours: Sequence[Answered], cpu_sec: float, told: Report) -> Report:
     }
 
 
-async def _peer(sounds: Sequence[Sound]) -> Report:
+class Pipecat:
+    """A Pipecat pipeline in a process of its own, which is told what to hear."""
+
+    def __init__(self, child: asyncio.subprocess.Process, folder: Path) -> None:
+        self._child = child
+        self._folder = folder
+
+    async def tell(self, what: Any) -> None:
+        assert self._child.stdin is not None, "its input is a pipe"
+        try:
+            self._child.stdin.write(json.dumps(what).encode() + b"\n")
+            await self._child.stdin.drain()
+        except (BrokenPipeError, ConnectionResetError):
+            raise await self._broken() from None
+
+    async def converse(self, sounds: Sequence[Sound]) -> Report:
+        """Say these one after the other in a new conversation."""
+        await self.tell([self._laid_down(number, each) for number, each in enumerate(sounds)])
+        told: Report = json.loads(await self.hear(TURN_SEC * (len(sounds) + 1)))
+        return told
+
+    async def hear(self, seconds: float) -> bytes:
+        """What it says next, within so many seconds."""
+        assert self._child.stdout is not None, "its output is a pipe"
+        try:
+            async with asyncio.timeout(seconds):
+                line = await self._child.stdout.readline()
+        except TimeoutError:
+            raise BenchError("Pipecat did not finish in time") from None
+        if not line:
+            raise await self._broken()
+        return line
+
+    def _laid_down(self, number: int, each: Sound) -> dict[str, Any]:
+        file = self._folder / f"{number}.npy"
+        np.save(file, each.samples)
+        return {"name": each.name, "kind": each.kind, "file": str(file), "end": each.end}
+
+    async def _broken(self) -> BenchError:
+        assert self._child.stderr is not None, "its complaints are a pipe"
+        said = (await self._child.stderr.read()).decode(errors="replace").strip()
+        return BenchError(f"Pipecat broke down: {''.join(said.splitlines()[-1:])}")
+
+
+@asynccontextmanager
+async def _pipecat() -> AsyncGenerator[Pipecat, None]:
     with TemporaryDirectory() as folder:
-        job = json.dumps(_job(sounds, Path(folder))).encode()
         child = await asyncio.create_subprocess_exec(
             *(str(PYTHON), str(SCRIPT)),
             cwd=folder,
-            env={**os.environ, "ATTUNE_CACHE": str(weights.path("smollm2").parent)},
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
+            limit=LINE,
         )
         try:
-            async with asyncio.timeout(START_SEC + TURN_SEC * (len(sounds) + 1)):
-                out, problem = await child.communicate(job)
-        except TimeoutError:
-            raise BenchError("Pipecat did not finish in time") from None
+            peer = Pipecat(child, Path(folder))
+            await peer.tell(_setting())
+            await peer.hear(START_SEC)  # its models are loaded: that is no part of ours
+            yield peer
         finally:
             if child.returncode is None:
                 child.kill()
-                await child.wait()
-    if child.returncode:
-        raise BenchError(f"Pipecat broke down: {problem.decode().strip().splitlines()[-1:]}")
-    told: Report = json.loads(out)
-    return told
+            await child.wait()
 
 
-def _job(sounds: Sequence[Sound], folder: Path) -> dict[str, Any]:
-    turns = []
-    for number, each in enumerate(sounds):
-        file = folder / f"{number}.npy"
-        np.save(file, each.samples)
-        turns.append({"name": each.name, "kind": each.kind, "file": str(file), "end": each.end})
+def _setting() -> dict[str, Any]:
+    """The same models, prompt and sampling as ours."""
     return {
-        "turns": turns,
         "weights": {name: str(weights.path(name)) for name in (*MOONSHINE, "smollm2")},
         "moonshine": MOONSHINE,
         "context": CONTEXT,
@@ -138,7 +178,6 @@ def _job(sounds: Sequence[Sound], folder: Path) -> dict[str, Any]:
         "sampling": {**SAMPLING, "temperature": TEMPERATURE, "seed": SEED},
         "reply_tokens": REPLY_TOKENS,
         "settle_sec": SETTLE_SEC,
-        "session_turns": SESSION_TURNS,
         "audible": AUDIBLE,
     }
 

@@ -3,7 +3,8 @@
 It stands alone: of ours it takes only the two model wrappers that Pipecat has no service for
 here, Moonshine's and hibari's, so that both sides run the very same networks in the same way.
 Voice activity, end of turn, aggregation, the client of the language model and the transports are
-Pipecat's own, with its defaults. The job comes on stdin as JSON; what came of it goes to stdout.
+Pipecat's own, with its defaults. The first line of stdin, as JSON, says how; each further one is a
+conversation's turns, and what came of them goes to stdout as a line.
 """
 
 import asyncio
@@ -340,19 +341,17 @@ class Peer:
 
 async def main() -> None:
     logger.remove()
-    job = json.load(sys.stdin)
-    peer = Peer(job)
-    turns, size = job["turns"], job["session_turns"]
-    warm = turns[:1]
-    await peer.converse(warm)  # loads what is loaded on first use
-    found: list[dict[str, Any]] = []
-    for first in range(0, len(turns), size):
-        found += await peer.converse(turns[first : first + size])
-    told = {
-        "versions": {"pipecat-ai": version("pipecat-ai"), "onnxruntime": version("onnxruntime")},
-        "turns": found,
-    }
-    print(json.dumps(told), flush=True)
+    peer = Peer(json.loads(sys.stdin.readline()))
+    print("here", flush=True)
+    warm = True
+    while line := await asyncio.to_thread(sys.stdin.readline):
+        turns = json.loads(line)
+        if warm:
+            await peer.converse(turns[:1])  # loads what is loaded on first use
+            warm = False
+        versions = {name: version(name) for name in ("pipecat-ai", "onnxruntime")}
+        told = {"versions": versions, "turns": await peer.converse(turns)}
+        print(json.dumps(told), flush=True)
 
 
 if __name__ == "__main__":
