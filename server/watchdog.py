@@ -83,7 +83,7 @@ class Watchdog:
             self._untold += 1
             return
         others = f"; {self._untold} more since the last such line" if self._untold else ""
-        log.warning("the event loop stalled for %.0f ms at %s%s", late, stack, others)
+        log.info("the event loop stalled for %.0f ms at %s%s", late, stack, others)
         self._told_at, self._untold = now, 0
 
 

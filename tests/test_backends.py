@@ -12,6 +12,7 @@ import psutil
 import pytest
 
 from models.audio import resample
+from models.due import needed
 from models.errors import BackendError
 from models.perception.labels import DIMENSIONS
 from models.prompt import messages
@@ -238,6 +239,29 @@ async def test_a_conversation_keeps_its_prompt_beside_another(llama: LlamaCpp) -
     await reply(llama, messages("", went_on), 4)
     fixed = 40  # tokens of the prompt's beginning, which any slot knows
     assert llama.metrics()["prompt_tokens_cached_total"] - cached > fixed + 15
+
+
+async def test_a_free_slot_goes_to_whoever_needs_it_first(llama: LlamaCpp) -> None:
+    order: list[str] = []
+    slots = [await llama._take([Turn("user", "Hello.")]) for _ in range(2)]
+
+    async def ask(name: str, when: float) -> None:
+        with needed(lambda: when):
+            slot = await llama._take([Turn("user", f"I am {name}.")])
+        order.append(name)
+        slot.idle = True
+        llama._freed.set()
+
+    asked = [("reading ahead", 3.0), ("longest", 1.0), ("as soon, but later", 1.0)]
+    waiting = [asyncio.ensure_future(ask(*each)) for each in asked]
+    given_up = asyncio.ensure_future(ask("given up", 0.0))
+    await asyncio.sleep(0)  # all have asked
+    given_up.cancel()
+    slots.pop().idle = True
+    llama._freed.set()
+    await asyncio.gather(*waiting)
+    slots.pop().idle = True
+    assert order == ["longest", "as soon, but later", "reading ahead"]
 
 
 async def test_a_dialogue_beyond_the_context_is_refused_in_a_sentence(llama: LlamaCpp) -> None:
