@@ -1,5 +1,7 @@
 """What one client may ask of us, and that people who talk never notice."""
 
+from typing import Any
+
 import httpx2
 import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
@@ -173,7 +175,11 @@ async def test_sound_too_far_ahead_is_not_taken_and_the_conversation_goes_on() -
 
 
 async def test_an_address_that_connects_too_often_is_refused_before_the_handshake() -> None:
-    settings = {"HOST": "0.0.0.0", "insecure": True, "limits": {"connections_per_minute": 2}}
+    settings: dict[str, Any] = {
+        "HOST": "0.0.0.0",
+        "insecure": True,
+        "limits": {"connections_per_minute": 2},
+    }
     async with serving(clock="wall", **settings) as (url, _):
         for _ in range(2):
             async with talking(url):
