@@ -7,8 +7,9 @@ from fastapi import FastAPI
 
 from models.protocols import Models
 from server import app
+from server.company import Company
 from server.config import Config
-from server.launch import Clock, ConfigFile, Host, Port, Profile, Seats, launch
+from server.launch import Clock, ConfigFile, Host, Port, Processes, Profile, Seats, launch
 
 log = logging.getLogger("attune")
 
@@ -16,8 +17,11 @@ log = logging.getLogger("attune")
 class Bare:
     """The server with its plain page."""
 
-    def build(self, models: Models, settings: Config) -> FastAPI:
-        return app.create(models, settings)
+    def prepared(self, settings: Config) -> Config:
+        return settings
+
+    def build(self, models: Models, settings: Config, company: Company) -> FastAPI:
+        return app.create(models, settings, company=company)
 
     def opened(self, url: str) -> None:
         log.info("Attune listens on %s", url)
@@ -30,9 +34,11 @@ def main(
     models: Profile = None,
     clock: Clock = None,
     seats: Seats = None,
+    processes: Processes = None,
 ) -> None:
     """Serve conversations on one port."""
     flags = {"host": host, "port": port, "profile": models, "clock": clock, "seats": seats}
+    flags["processes"] = processes
     launch(Bare(), config_file, flags)
 
 

@@ -30,6 +30,7 @@ from server.access import Access
 from server.arena import opening
 from server.clock import SampleClock, WallClock
 from server.commands import handle
+from server.company import ALONE, Company
 from server.config import Config, choices
 from server.errors import server_error
 from server.http_refusals import Refusal
@@ -68,9 +69,11 @@ class Readiness(BaseModel):
 class House:
     """Who is talking with us now."""
 
-    def __init__(self, models: Models, config: Config) -> None:
+    def __init__(self, models: Models, config: Config, company: Company = ALONE) -> None:
         self.models = models
         self.config = config
+        self.company = company
+        self.seats = company.seats(config.seats)
         self.vitals = Vitals()
         self.library = Library.open(config.recording.runs, config.recording.spool)
         self.chosen = choices(config)
@@ -83,11 +86,15 @@ class House:
             self.used,
         )
         self.ready = True
-        self.sessions: set[str] = set()
+
+    @property
+    def sessions(self) -> set[str]:
+        """Those in this process."""
+        return self.seats.here
 
     @property
     def full(self) -> bool:
-        return len(self.sessions) >= self.config.seats
+        return self.seats.taken >= self.config.seats
 
     @property
     def watch(self) -> system_api.Watch:
@@ -95,7 +102,7 @@ class House:
         return system_api.Watch(
             vitals=self.vitals,
             seats=self.config.seats,
-            seats_taken=lambda: len(self.sessions),
+            seats_taken=lambda: self.seats.taken,
             version=VERSION,
             profile=self.config.profile,
             models=self.used,
@@ -103,16 +110,19 @@ class House:
             perceiver=self.models.perceiver,
             records=self.config.recording.enabled,
             disk=self.library.local,
+            company=self.company,
         )
 
 
-def create(models: Models, config: Config, *, plain_page: bool = True) -> FastAPI:
+def create(
+    models: Models, config: Config, *, plain_page: bool = True, company: Company = ALONE
+) -> FastAPI:
     """The application, with models that are warm already; with no page if there are others."""
-    house = House(models, config)
+    house = House(models, config, company)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncGenerator[None, None]:
-        async with house.desk.at_work():
+        async with house.desk.at_work(company.chores):
             yield
             house.ready = False
         house.library.close()
@@ -130,7 +140,7 @@ def create(models: Models, config: Config, *, plain_page: bool = True) -> FastAP
     allowed = partial(may_connect, config=config)
     app.include_router(audio_api.router(models, allowed))
     token = config.operator_token.get_secret_value() if config.operator_token else None
-    app.include_router(sessions_api.router(house.library, token, allowed, house.desk))
+    app.include_router(sessions_api.router(house.library, token, allowed, company.live(house.desk)))
     access = Access(token)
     app.include_router(system_api.router(house.watch, access, allowed))
     runs = config.recording.runs
@@ -146,13 +156,14 @@ def create(models: Models, config: Config, *, plain_page: bool = True) -> FastAP
 
     @app.get("/health")
     async def health() -> Health:
-        return Health(version=VERSION, sessions=len(house.sessions))
+        return Health(version=VERSION, sessions=house.seats.taken)
 
     @app.get("/ready", responses={503: {"model": Readiness, "description": "Not ready"}})
     async def ready(response: Response) -> Readiness:
-        response.status_code = 200 if house.ready else 503
-        free = config.seats - len(house.sessions)
-        return Readiness(ready=house.ready, profile=config.profile, seats_free=free)
+        is_ready = house.ready and await company.models_there()
+        response.status_code = 200 if is_ready else 503
+        free = config.seats - house.seats.taken
+        return Readiness(ready=is_ready, profile=config.profile, seats_free=free)
 
     if plain_page:
         front_page = page(models.perceiver)
@@ -168,19 +179,22 @@ def create(models: Models, config: Config, *, plain_page: bool = True) -> FastAP
             return
         offered = socket.scope.get("subprotocols", [])
         await socket.accept("realtime" if "realtime" in offered else None)
-        if house.full:
+        session_id = ids.new("sess")
+        if not house.seats.take(session_id):
             house.vitals.refused += 1
             await _refuse(socket)
             return
-        await converse(socket, house)
+        try:
+            await converse(socket, house, session_id)
+        finally:
+            house.seats.give_back(session_id)
 
     app.state.house = house
     return app
 
 
-async def converse(socket: WebSocket, house: House) -> None:
+async def converse(socket: WebSocket, house: House, session_id: str) -> None:
     """One conversation, from its first message until the client hangs up."""
-    session_id = ids.new("sess")
     by_samples = house.config.clock == "samples"
     config = SessionConfig(
         id=session_id,
@@ -193,9 +207,8 @@ async def converse(socket: WebSocket, house: House) -> None:
     session = Session(link, house.models, clock, config, paper, house.vitals)
     recorder = session.room.recorder
     why: Why = "failed"
-    house.sessions.add(session_id)
     house.vitals.began(recorder)
-    log.info("session %s opened, %d in all", session_id, len(house.sessions))
+    log.info("session %s opened, %d in all", session_id, house.seats.taken)
     try:
         with house.desk.attended(recorder):
             await session.run(handle)
@@ -207,7 +220,6 @@ async def converse(socket: WebSocket, house: House) -> None:
         await _break_off(socket, link)
     finally:
         recorder.close(why, clock.time())
-        house.sessions.discard(session_id)
         house.vitals.ended(recorder, why)
         log.info("session %s closed", session_id)
 

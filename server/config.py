@@ -138,6 +138,7 @@ class Config(BaseSettings):
     operator_token: SecretStr | None = Field(None, min_length=16)  # opens all recorded sessions
     clock: Literal["wall", "samples"] = "wall"
     seats: int = Field(64, ge=1)
+    processes: int = Field(1, ge=1, le=64)  # that serve the port; they share one set of models
     # Web pages that may connect beside our own, as https://example.org.
     origins: Annotated[list[str], NoDecode, BeforeValidator(_listed)] = []
     log_level: Literal["debug", "info", "warning", "error"] = "info"

@@ -21,6 +21,7 @@ from models.protocols import Models
 from models.warm import warm
 from models.weights import WeightsError
 from server import config
+from server.company import ALONE, Company
 
 MAX_MESSAGE_BYTES = 24 * 1024 * 1024  # a 15 MiB append in base64, with room
 
@@ -39,10 +40,19 @@ Clock = Annotated[str | None, typer.Option(help="wall, or samples: paced by the 
 Seats = Annotated[str | None, typer.Option(metavar="INTEGER", help="Conversations at once.")]
 
 
+Processes = Annotated[
+    str | None, typer.Option(metavar="INTEGER", help="That serve the port, with one set of models.")
+]
+
+
 class Served(Protocol):
     """What is put behind the port, and what to say once it is open."""
 
-    def build(self, models: Models, settings: config.Config) -> FastAPI: ...
+    def prepared(self, settings: config.Config) -> config.Config:
+        """Once, before there are several processes; what they have in common is made here."""
+        ...
+
+    def build(self, models: Models, settings: config.Config, company: Company) -> FastAPI: ...
 
     def opened(self, url: str) -> None: ...
 
@@ -57,6 +67,9 @@ def launch(served: Served, config_file: Path | None, flags: dict[str, Any]) -> N
                 format="%(asctime)s %(levelname)s %(name)s %(message)s",
             )
             door = opened.enter_context(bind(settings.host, settings.port))
+            settings = served.prepared(settings)
+            if settings.processes > 1:
+                raise typer.Exit(_together(served, settings, door))
             loaded = registry.load(config.choices(settings))
         except (config.ConfigError, BackendError, WeightsError, ValueError) as error:
             raise _refused(error) from None
@@ -67,6 +80,14 @@ def launch(served: Served, config_file: Path | None, flags: dict[str, Any]) -> N
             pass
         except config.ConfigError as error:
             raise _refused(error) from None
+
+
+def _together(served: Served, settings: config.Config, door: socket.socket) -> int:
+    if not hasattr(os, "fork") or not hasattr(socket, "send_fds"):
+        raise config.ConfigError("processes = 1 is all this system allows: run it on Linux")
+    from server.processes import parent  # it knows us
+
+    return parent.run(served, settings, door)
 
 
 def _refused(error: Exception) -> typer.Exit:
@@ -105,34 +126,45 @@ class Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         for door in sockets or []:
-            host, port = door.getsockname()[:2]
-            self._opened(f"http://{f'[{host}]' if ':' in host else host}:{port}")
+            self._opened(shown(door))
+
+
+def shown(door: socket.socket) -> str:
+    """Where it listens, as one writes it."""
+    host, port = door.getsockname()[:2]
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 async def serve(
     served: Served, settings: config.Config, models: Models, door: socket.socket
 ) -> None:
     await warm(models)
-    app = served.build(models, settings)
-    # What is loaded stays: the collector need not walk through it again while people talk.
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(20_000, 50, 100)
-    server = Server(
-        uvicorn.Config(
-            app,
-            ws="websockets-sansio",
-            ws_max_size=MAX_MESSAGE_BYTES,
-            ws_per_message_deflate=False,  # speech does not compress, and it costs a core
-            log_level="warning",
-            timeout_graceful_shutdown=5,
-        ),
-        served.opened,
-    )
+    app = served.build(models, settings, ALONE)
+    settle()
+    server = Server(wire(app), served.opened)
     try:
         await server.serve(sockets=[door])
     except OSError as error:  # another server bound the same port while we loaded, and listens
         raise config.ConfigError(_no_door(settings.host, settings.port, error)) from None
+
+
+def settle() -> None:
+    """What is loaded stays: the collector need not walk through it again while people talk."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 50, 100)
+
+
+def wire(app: Any) -> uvicorn.Config:
+    """How an application is served, wherever its connections come from."""
+    return uvicorn.Config(
+        app,
+        ws="websockets-sansio",
+        ws_max_size=MAX_MESSAGE_BYTES,
+        ws_per_message_deflate=False,  # speech does not compress, and it costs a core
+        log_level="warning",
+        timeout_graceful_shutdown=5,
+    )
 
 
 def uvloop_run(main: Coroutine[Any, Any, None]) -> None:

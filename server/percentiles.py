@@ -3,7 +3,7 @@
 import math
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 FINE = 10.0  # ms: below it steps are even, above it they grow with the figure
@@ -30,6 +30,17 @@ class Digest:
     def join(self, other: "Digest") -> None:
         self._steps.update(other._steps)
         self.count += other.count
+
+    def to_json(self) -> list[tuple[int, int]]:
+        """Each step with how often; for another process to join."""
+        return list(self._steps.items())
+
+    @classmethod
+    def from_json(cls, steps: Iterable[tuple[int, int]]) -> "Digest":
+        digest = cls()
+        digest._steps.update(dict(steps))
+        digest.count = digest._steps.total()
+        return digest
 
     def percentiles(self, shares: Sequence[float]) -> list[float | None]:
         """The figures below or at which so large a share of all lies; shares in rising order."""

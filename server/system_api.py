@@ -17,6 +17,7 @@ from models.perception import coverage, labels
 from models.protocols import Perceiver
 from models.registry import Choice
 from server.access import AS_OPERATOR, Access, admitted
+from server.company import ALONE, Company
 from server.health import Check, Health
 from server.http_refusals import Route
 from server.openapi import failures
@@ -37,6 +38,7 @@ from server.system_shapes import (
     StageTimes,
     System,
 )
+from server.tally import Tally
 from server.vitals import Vitals
 
 SHARES = (0.5, 0.95, 0.99)
@@ -58,6 +60,7 @@ class Watch:
     perceiver: Perceiver
     records: bool
     disk: Path  # where recordings are written
+    company: Company = ALONE
 
 
 def router(watch: Watch, access: Access, allowed: Callable[[Headers], bool]) -> APIRouter:
@@ -97,20 +100,22 @@ def router(watch: Watch, access: Access, allowed: Callable[[Headers], bool]) -> 
         response.headers["Cache-Control"] = "no-store"
         checks = {check.role: check for check in await health.checks()}
         taken = watch.seats_taken()
+        tally = Tally.of(watch.vitals).joined(await watch.company.tallies())
         return System(
             software=_software(watch),
             machine=_machine(pulse),
+            processes=watch.company.processes(),
             seats=Seats(taken=taken, free=max(0, watch.seats - taken), total=watch.seats),
-            conversations=_conversations(watch.vitals),
+            conversations=_conversations(tally),
             recordings=Recordings(
                 enabled=watch.records,
-                running=watch.vitals.recording,
-                stopped=watch.vitals.stopped,
+                running=tally.recording,
+                stopped=dict(tally.stopped),
                 disk_free_gb=await disk.free_gb(),
             ),
-            stages=stage_times(watch.vitals),
+            stages=stage_times(tally),
             models=[
-                _role(used, checks[role], watch.vitals.failures[role])
+                _role(used, checks[role], tally.failures[role])
                 for role, used in watch.models.items()
             ],
             perception=hears,
@@ -142,15 +147,15 @@ class Disk:
             return None
 
 
-def stage_times(vitals: Vitals) -> list[StageTimes]:
+def stage_times(tally: Tally) -> list[StageTimes]:
     """In the order in which stages are reached as a rule."""
     found = [
         StageTimes(
             stage=name,
             ever=percentiles(stage.ever),
-            lately=percentiles(stage.lately.digest()),
+            lately=percentiles(stage.lately),
         )
-        for name, stage in vitals.stages.items()
+        for name, stage in tally.stages.items()
     ]
     return sorted(found, key=lambda each: (each.ever.p50 or 0.0, each.stage))
 
@@ -211,14 +216,14 @@ def _machine(pulse: Pulse) -> Machine:
     )
 
 
-def _conversations(vitals: Vitals) -> Conversations:
+def _conversations(tally: Tally) -> Conversations:
     return Conversations(
-        opened=vitals.opened,
-        refused=vitals.refused,
-        failed=vitals.endings["failed"],
-        lost=vitals.endings["lost"],
-        replies=vitals.replies,
-        failed_replies=dict(vitals.failures),
+        opened=tally.opened,
+        refused=tally.refused,
+        failed=tally.endings["failed"],
+        lost=tally.endings["lost"],
+        replies=tally.replies,
+        failed_replies=dict(tally.failures),
     )
 
 

@@ -36,6 +36,15 @@ class Machine(Shown):
     lag_p99_ms: float | None
 
 
+class Process(Shown):
+    """One of several that serve together; what a whole process tells is of the one that answers."""
+
+    name: str = Field(description="As front 0, or models.")
+    memory_mb: float | None = Field(description="What is shared counts in each; null: unknown.")
+    seats_taken: int
+    answers: bool = Field(description="It gave this answer.")
+
+
 class Seats(Shown):
     taken: int
     free: int
@@ -120,6 +129,7 @@ class History(Shown):
 class System(Shown):
     software: Software
     machine: Machine
+    processes: list[Process] = Field(description="Empty where one does everything.")
     seats: Seats
     conversations: Conversations
     recordings: Recordings

@@ -12,8 +12,9 @@ from pydantic import SecretStr
 from rich.console import Console
 
 from models.protocols import Models
+from server.company import Company
 from server.config import Config
-from server.launch import Clock, ConfigFile, Host, Port, Profile, Seats, launch
+from server.launch import Clock, ConfigFile, Host, Port, Processes, Profile, Seats, launch
 
 
 class WithPages:
@@ -23,14 +24,19 @@ class WithPages:
         self._open_browser = open_browser
         self._key: str | None = None
 
-    def build(self, models: Models, settings: Config) -> FastAPI:
-        from ui import app  # gradio takes seconds to import: after the models
-
+    def prepared(self, settings: Config) -> Config:
         # A kiosk has no pages for an operator.
         if settings.operator_token is None and settings.on_loopback and not settings.ui.kiosk:
             self._key = secrets.token_urlsafe(24)
             settings = settings.model_copy(update={"operator_token": SecretStr(self._key)})
-        return app.create(models, settings)
+        if settings.processes > 1:  # imported before they part, it is in memory once
+            from ui import app  # noqa: F401
+        return settings
+
+    def build(self, models: Models, settings: Config, company: Company) -> FastAPI:
+        from ui import app  # gradio takes seconds to import: after the models
+
+        return app.create(models, settings, company)
 
     def opened(self, url: str) -> None:
         console = Console(highlight=False, soft_wrap=True)
@@ -55,10 +61,12 @@ def main(
     models: Profile = None,
     clock: Clock = None,
     seats: Seats = None,
+    processes: Processes = None,
     open_browser: Annotated[bool, typer.Option("--open", help="Show it in a browser.")] = False,
 ) -> None:
     """Serve the pages, and conversations, on one port."""
     flags = {"host": host, "port": port, "profile": models, "clock": clock, "seats": seats}
+    flags["processes"] = processes
     launch(WithPages(open_browser), config_file, flags)
 
 

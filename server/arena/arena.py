@@ -29,6 +29,7 @@ from server.client import voice_span
 from server.consent import Consent
 from server.http_refusals import Refusal
 from server.private_log import where
+from server.seats import Seats
 
 log = logging.getLogger(__name__)
 
@@ -39,10 +40,11 @@ SIDES: tuple[Side, Side] = ("a", "b")
 _chance = SystemRandom()
 
 
-class Seats(Protocol):
-    """The house's: a round takes one of them while it is answered."""
+class House(Protocol):
+    """A round takes one of its seats while it is answered."""
 
-    sessions: set[str]
+    @property
+    def seats(self) -> Seats: ...
 
     @property
     def full(self) -> bool: ...
@@ -71,7 +73,7 @@ class Arena:
         systems: Sequence[Contestant],
         stable: Stable,
         archive: Archive,
-        seats: Seats,
+        house: House,
         software: str,
         perceiver: Perceiver,
         children: bool = True,
@@ -83,7 +85,7 @@ class Arena:
         self.stable = stable
         self.archive = archive
         self.waiting = Waiting()
-        self._seats = seats
+        self._house = house
         self._software = software
         self._perceiver = perceiver
         self._children = children  # False: nothing is kept of a turn in which a child is heard
@@ -166,7 +168,7 @@ class Arena:
     @contextmanager
     def place(self, address: str | None) -> Generator[None, None, None]:
         """In the queue, until the round is made; one for each address, where there is one."""
-        if self._seats.full:
+        if self._house.full:
             raise full()
         if address is not None and address in self._queued:
             message = "Your last round is still being answered; please try again in a moment."
@@ -182,14 +184,13 @@ class Arena:
 
     @contextmanager
     def _seat(self) -> Generator[None, None, None]:
-        if self._seats.full:
-            raise full()
         seat = ids.new("round")
-        self._seats.sessions.add(seat)
+        if not self._house.seats.take(seat):
+            raise full()
         try:
             yield
         finally:
-            self._seats.sessions.discard(seat)
+            self._house.seats.give_back(seat)
 
     async def _chosen(self, ballots: Sequence[Ballot]) -> dict[Side, tuple[Contestant, Models]]:
         """Two that can answer and met least often."""

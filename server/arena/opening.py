@@ -2,20 +2,20 @@
 
 from models.protocols import Models
 from server.arena.archive import Archive
-from server.arena.arena import Arena, Seats
+from server.arena.arena import Arena, House
 from server.arena.stable import Stable
 from server.arena.systems import contestants
 from server.config import Config, choices
 from server.sessions.library import Library
 
 
-def opened(config: Config, models: Models, library: Library, seats: Seats, software: str) -> Arena:
+def opened(config: Config, models: Models, library: Library, house: House, software: str) -> Arena:
     """Loads nothing yet; ConfigError where a system cannot be made of what is there."""
     return Arena(
         contestants(config),
         Stable(models, choices(config)),
         Archive(library),
-        seats,
+        house,
         software,
         models.perceiver,
         children=config.recording.children,
