@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
+from models.registry import Choice
 from server.chores import Chores
 from server.live_sessions import Live
 from server.seats import OwnSeats, Seats
@@ -20,7 +21,10 @@ class Company(Protocol):
         """The conversations of all processes, those here among them."""
 
     async def models_there(self) -> bool:
-        """Whether the models can be asked."""
+        """Whether the models that processes share can be asked."""
+
+    def is_shared(self, role: str, choice: Choice) -> bool:
+        """Whether a role's model is one of these."""
 
     async def tallies(self) -> Sequence[Tally]:
         """What the other processes have counted."""
@@ -42,6 +46,9 @@ class Alone:
 
     async def models_there(self) -> bool:
         return True
+
+    def is_shared(self, role: str, choice: Choice) -> bool:
+        return False
 
     async def tallies(self) -> Sequence[Tally]:
         return ()

@@ -6,7 +6,7 @@ import shutil
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -98,7 +98,7 @@ def router(watch: Watch, access: Access, allowed: Callable[[Headers], bool]) -> 
         history: Annotated[bool, Query(description="Tell of the last five minutes, too.")] = False,
     ) -> System:
         response.headers["Cache-Control"] = "no-store"
-        checks = {check.role: check for check in await health.checks()}
+        checks = {check.role: check for check in await _checked(health, watch)}
         taken = watch.seats_taken()
         tally = Tally.of(watch.vitals).joined(await watch.company.tallies())
         return System(
@@ -123,6 +123,19 @@ def router(watch: Watch, access: Access, allowed: Callable[[Headers], bool]) -> 
         )
 
     return routes
+
+
+async def _checked(health: Health, watch: Watch) -> list[Check]:
+    """How the models are; those in a process of their own go with it."""
+    checks, company = await health.checks(), watch.company
+    if await company.models_there():
+        return checks
+    return [
+        replace(each, state="unreachable")
+        if company.is_shared(each.role, watch.chosen[each.role])
+        else each
+        for each in checks
+    ]
 
 
 class Disk:

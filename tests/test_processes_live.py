@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import orjson
 import psutil
 import pytest
@@ -16,11 +17,11 @@ import pytest_asyncio
 import soundfile
 from websockets.asyncio.client import connect
 
-from models.audio import resample
+from models.audio import encode_pcm16, resample
 from models.types import WIRE_RATE
 from server.config import ROOT
 from tests.many_processes import Many, kill, many, until
-from tests.talker import Talker, play_until, talking
+from tests.talker import HUSH, VOICE, Talker, play_until, sound, talking
 
 SPEECH = Path(__file__).parent / "data" / "speech" / "118-121721-0000.ogg"
 ALL = {"transcript": True, "audio": True, "research": True}
@@ -136,6 +137,22 @@ async def test_what_has_one_home_is_found_from_every_front(server: Many) -> None
         missing = await server.get("/api/exports", headers={})
         assert missing.status_code == 401
         assert (await server.ask("POST", "/within/tally")).status_code == 404
+
+
+async def test_a_round_of_the_arena_is_voted_on_from_any_front(server: Many) -> None:
+    turn = encode_pcm16(np.concatenate([sound(VOICE, 1.0), sound(HUSH, 1.0)]))
+    for voted in (1, 2):  # whichever front is asked first
+        headers = {"Content-Type": "audio/pcm"}
+        told = await server.ask("POST", "/api/arena/rounds", content=turn, headers=headers)
+        last = orjson.loads(told.text.splitlines()[-1])
+        assert last["type"] == "ready", last
+        path, own = f"/api/arena/rounds/{last['round_id']}", f"Bearer {last['secret']}"
+        for side in "ab":
+            heard = await server.get(f"{path}/answers/{side}", headers={"Authorization": own})
+            assert heard.content[:4] == b"RIFF"
+        vote = {"headers": {"Authorization": own}, "json": {"vote": "a"}}
+        assert (await server.ask("POST", f"{path}/vote", **vote)).status_code == 200
+        assert (await server.get("/api/arena/leaderboard")).json()["rounds"] == voted
 
 
 async def test_a_front_that_is_killed_takes_only_its_own_conversations_and_comes_back(

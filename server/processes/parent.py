@@ -32,6 +32,7 @@ STOP_SEC = 15.0  # after which a process that should end is killed
 FIRST_PAUSE_SEC, LONGEST_PAUSE_SEC = 0.2, 30.0  # before one that died is started again
 STEADY_SEC = 60.0  # one that lived so long is started again at once
 BUSY_SEC = 0.02  # until connections are offered again that no front could take
+LONGEST_PATH = 90  # bytes: the address of a socket has room for little more
 REFUSED = 2  # what the settings ask for cannot be done
 
 
@@ -330,6 +331,8 @@ def run(served: Served, settings: Config, door: socket.socket) -> int:
     with ExitStack() as opened:
         # Only our own user can look into it: what is said goes through its sockets.
         folder = Path(opened.enter_context(tempfile.TemporaryDirectory(prefix="attune-")))
+        if len(os.fsencode(folder)) > LONGEST_PATH:
+            raise ConfigError(f"sockets cannot lie in {folder}: set TMPDIR to a shorter path")
         gc.collect()
         gc.freeze()  # what is there now stays shared
         return Parent(served, settings, door, folder).run()

@@ -14,12 +14,14 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from models.registry import Choice
 from server.chores import Chores
 from server.consent import Consent
 from server.live_sessions import Live
 from server.processes.neighbours import PRIVATE, Neighbours
 from server.processes.remote import Line
 from server.processes.seating import SharedSeats, Table
+from server.processes.shared_models import is_own
 from server.seats import Seats
 from server.sessions.library import StillRecording
 from server.system_shapes import Process
@@ -51,6 +53,9 @@ class Together:
 
     async def models_there(self) -> bool:
         return await self._line.there()
+
+    def is_shared(self, role: str, choice: Choice) -> bool:
+        return not is_own(role, choice)
 
     async def tallies(self) -> Sequence[Tally]:
         return [Tally.from_json(each) for each in await self._neighbours.ask_all("tally")]
