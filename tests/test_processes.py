@@ -1,9 +1,11 @@
 """Several processes behind one port: each of the parts, without starting any."""
 
 import asyncio
+import io
+import os
 import socket
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, redirect_stderr
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ from typing import Any
 import numpy as np
 import orjson
 import pytest
+import typer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from starlette.types import Message as AsgiMessage
@@ -22,8 +25,10 @@ from models.percept import Affect, Conflict, Moment, Percept, Prosody
 from models.registry import Choice
 from models.style import PLAIN, REPLY_EMOTIONS, Style
 from models.types import EAR_RATE, AudioChunk, SpokenChunk, Turn
+from server.__main__ import Bare
 from server.config import PROFILES
 from server.consent import Consent
+from server.launch import launch
 from server.percentiles import Digest
 from server.processes import messages
 from server.processes.forwarding import Forwarding
@@ -564,3 +569,12 @@ async def test_what_has_one_home_is_refused_for_a_while_if_nobody_is_there(tmp_p
     at_home = Forwarding(says("public"), Neighbours(tmp_path, 0, 2), says("private"), home=0)
     (told,) = await answered(at_home, "/api/arena/leaderboard", ("127.0.0.1", 7860))
     assert told["type"] == "public"
+
+
+def test_a_system_that_cannot_fork_says_so_in_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "fork")
+    flags = {"profile": "standin", "port": "0", "processes": "2"}
+    told = io.StringIO()
+    with redirect_stderr(told), pytest.raises(typer.Exit) as ended:
+        launch(Bare(), None, flags)
+    assert ended.value.exit_code == 2 and "processes = 1 is all" in told.getvalue()

@@ -161,11 +161,15 @@ class Parent:
             assert member.hall is not None, "fronts have one"
             self._doorman.opened(member.front, member.hall)
             log.info("%s serves, process %d", member.name, member.pid)
-        elif member.starts == 1:
-            for each in self._fronts:
-                each.due = time.monotonic()
-        else:
+        elif member.starts > 1:
             log.info("the models are there again, process %d", member.pid)
+        # The index of recordings is opened, and made if need be, before others look into it.
+        first, *others = self._fronts
+        if member is self._models and not first.starts:
+            first.due = time.monotonic()
+        elif member is first and first.starts == 1:
+            for each in others:
+                each.due = time.monotonic()
         if not self._is_open and all(each.ready for each in self._fronts):
             self._open()
 
