@@ -108,11 +108,11 @@ def bind(host: str, port: int) -> socket.socket:
     except OSError as error:
         if door:
             door.close()
-        raise config.ConfigError(_no_door(host, port, error)) from None
+        raise config.ConfigError(no_door(host, port, error)) from None
     return door
 
 
-def _no_door(host: str, port: int, error: OSError) -> str:
+def no_door(host: str, port: int, error: OSError) -> str:
     return f"cannot listen on {host}:{port}: {error.strerror}; choose others with HOST and PORT"
 
 
@@ -145,7 +145,7 @@ async def serve(
     try:
         await server.serve(sockets=[door])
     except OSError as error:  # another server bound the same port while we loaded, and listens
-        raise config.ConfigError(_no_door(settings.host, settings.port, error)) from None
+        raise config.ConfigError(no_door(settings.host, settings.port, error)) from None
 
 
 def settle() -> None:

@@ -37,7 +37,7 @@ class Machine(Shown):
 
 
 class Process(Shown):
-    """One of several that serve together; what a whole process tells is of the one that answers."""
+    """One of several that serve together."""
 
     name: str = Field(description="As front 0, or models.")
     memory_mb: float | None = Field(description="What is shared counts in each; null: unknown.")

@@ -4,18 +4,21 @@ import asyncio
 import io
 import os
 import socket
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing, asynccontextmanager, redirect_stderr
+from collections.abc import AsyncGenerator, Generator, Sequence
+from contextlib import aclosing, asynccontextmanager, contextmanager, redirect_stderr
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import numpy as np
 import orjson
 import pytest
 import typer
+import uvicorn
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from starlette.responses import PlainTextResponse
 from starlette.types import Message as AsgiMessage
 from starlette.types import Receive, Scope, Send
 
@@ -26,7 +29,7 @@ from models.registry import Choice
 from models.style import PLAIN, REPLY_EMOTIONS, Style
 from models.types import EAR_RATE, AudioChunk, SpokenChunk, Turn
 from server.__main__ import Bare
-from server.config import PROFILES
+from server.config import PROFILES, Config
 from server.consent import Consent
 from server.launch import launch
 from server.percentiles import Digest
@@ -35,7 +38,7 @@ from server.processes.forwarding import Forwarding
 from server.processes.handing import Doorman, taken_in
 from server.processes.messages import Message
 from server.processes.model_process import ATTENTION_SEC, Attentions, Listening, ModelHouse
-from server.processes.neighbours import Neighbours
+from server.processes.neighbours import Neighbours, inner_door
 from server.processes.remote import (
     Line,
     RemoteJudge,
@@ -53,6 +56,7 @@ from server.tally import StageTally, Tally
 from server.vitals import Vitals
 from tests.fakes import Mute, Reciter, Sadness, known
 from tests.serving import standins
+from ui.__main__ import WithPages
 
 few = settings(max_examples=12, deadline=None)
 figures = st.floats(allow_nan=False, allow_infinity=False)
@@ -545,6 +549,14 @@ async def answered(app: Forwarding, path: str, server: tuple[str, int | None]) -
     return [each for each in sent if each["type"] != "asked"]
 
 
+class FrontlessServer(uvicorn.Server):
+    """Serves a socket, and leaves signals to the tests."""
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        yield
+
+
 def says(word: str) -> Any:
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": word})
@@ -560,6 +572,31 @@ async def test_what_is_private_is_answered_to_neighbours_only(tmp_path: Path) ->
     for door in (("127.0.0.1", 7860), ("127.0.0.1", None)):
         (told,) = await answered(app, "/within/forget", door)
         assert told["type"] == "public"
+
+
+async def test_a_request_that_was_passed_on_keeps_its_clients_address(tmp_path: Path) -> None:
+    seen: list[Any] = []
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        seen.append(scope["client"])
+        await PlainTextResponse(scope["client"][0])(scope, receive, send)
+
+    home = Forwarding(app, Neighbours(tmp_path, 0, 2), says("private"), home=0)
+    server = FrontlessServer(uvicorn.Config(home, log_level="warning", lifespan="off"))
+    serving = asyncio.create_task(server.serve(sockets=[inner_door(tmp_path, 0)]))
+    await until(lambda: server.started)
+    neighbours = Neighbours(tmp_path, 1, 2)
+    try:
+        other = Forwarding(says("public"), neighbours, says("private"), home=0)
+        outside = httpx2.ASGITransport(other, client=("192.0.2.7", 5000))
+        forged = {"x-attune-client": "127.0.0.1 1"}
+        async with httpx2.AsyncClient(transport=outside, base_url="http://here") as client:
+            told = await client.get("/api/arena/leaderboard", headers=forged)
+        assert told.text == "192.0.2.7" and seen == [("192.0.2.7", 5000)]
+    finally:
+        await neighbours.close()
+        server.should_exit = True
+        await serving
 
 
 async def test_what_has_one_home_is_refused_for_a_while_if_nobody_is_there(tmp_path: Path) -> None:
@@ -578,3 +615,14 @@ def test_a_system_that_cannot_fork_says_so_in_a_line(monkeypatch: pytest.MonkeyP
     with redirect_stderr(told), pytest.raises(typer.Exit) as ended:
         launch(Bare(), None, flags)
     assert ended.value.exit_code == 2 and "processes = 1 is all" in told.getvalue()
+
+
+def test_the_operators_key_is_made_before_processes_part(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    served = WithPages(open_browser=False)
+    settings = served.prepared(Config(profile="standin"))
+    served.opened("http://127.0.0.1:7860")
+    assert settings.operator_token is not None
+    assert settings.operator_token.get_secret_value() in capsys.readouterr().out
+    assert served.prepared(settings) == settings

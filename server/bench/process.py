@@ -37,9 +37,9 @@ class Served:
 
     @property
     def cpu_sec(self) -> float:
-        """Processor time used so far, all threads together."""
-        times = self.process.cpu_times()
-        return float(times.user + times.system)
+        """Processor time used so far, all threads together, and all processes of the server."""
+        times = [each.cpu_times() for each in family(self.process)]
+        return float(sum(each.user + each.system for each in times))
 
     @property
     def problems(self) -> list[str]:
@@ -64,11 +64,16 @@ async def served(
         try:
             await _until_ready(child, port, log)
             process = psutil.Process(child.pid)
-            if cores:
-                process.cpu_affinity(cores)
+            for each in family(process) if cores else []:
+                each.cpu_affinity(cores)
             yield Served(f"ws://127.0.0.1:{port}/v1/realtime", process, log)
         finally:
             await asyncio.to_thread(_stop, child)
+
+
+def family(process: psutil.Process) -> list[psutil.Process]:
+    """With ATTUNE_PROCESSES a server is several."""
+    return [process, *process.children()]
 
 
 def _start(flags: Sequence[str], log: Path, runs: Path | None) -> subprocess.Popen[bytes]:

@@ -5,7 +5,7 @@ import signal
 import threading
 import time
 
-PATIENCE_SEC = 15.0  # to end in good order
+PATIENCE_SEC = 25.0  # to end in good order
 
 
 class Lifeline:

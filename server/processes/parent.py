@@ -2,6 +2,7 @@
 
 import gc
 import logging
+import multiprocessing
 import os
 import selectors
 import signal
@@ -18,7 +19,7 @@ from types import FrameType
 from models.errors import BackendError
 from models.weights import WeightsError
 from server.config import Config, ConfigError
-from server.launch import Served, shown
+from server.launch import Served, no_door, shown
 from server.processes import front, model_process
 from server.processes.handing import Doorman
 from server.processes.lifeline import Lifeline
@@ -28,7 +29,7 @@ log = logging.getLogger(__name__)
 
 BACKLOG = 2048
 SIGNS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD)
-STOP_SEC = 15.0  # after which a process that should end is killed
+STOP_SEC = 25.0  # after which a process that should end is killed
 FIRST_PAUSE_SEC, LONGEST_PAUSE_SEC = 0.2, 30.0  # before one that died is started again
 STEADY_SEC = 60.0  # one that lived so long is started again at once
 BUSY_SEC = 0.02  # until connections are offered again that no front could take
@@ -136,13 +137,21 @@ class Parent:
         member.starts += 1
         sys.stdout.flush()
         sys.stderr.flush()
-        pid = os.fork()
+        try:
+            pid = os.fork()
+        except OSError as error:  # too many processes, or no memory: it may pass
+            log.error("%s cannot be started: %s", member.name, error.strerror)
+            os.close(told)
+            pid = -1
         if pid == 0:
             os.close(told)
             self._live(member, hall, ready)
         os.close(ready)
         if hall:
             hall.close()
+        if pid < 0:
+            member.due = time.monotonic() + LONGEST_PAUSE_SEC
+            return
         member.pid, member.told = pid, told
         self._table.pids[self._place(member)] = pid
         self._selector.register(told, selectors.EVENT_READ, lambda: self._on_told(member))
@@ -178,7 +187,8 @@ class Parent:
         try:
             self._door.listen(BACKLOG)
         except OSError as error:  # another server bound the same port while we loaded, and listens
-            print(f"attune: cannot listen: {error.strerror}", file=sys.stderr)
+            told = no_door(self._settings.host, self._settings.port, error)
+            print(f"attune: {told}", file=sys.stderr)
             self._stop(REFUSED)
             return
         self._door.setblocking(False)
@@ -359,7 +369,9 @@ def _tell(member: Member, sign: signal.Signals) -> None:
 
 
 def _name_logs(name: str) -> None:
+    """Every line says which process it is of, where it is a plain line."""
+    multiprocessing.current_process().name = name  # from which logging takes it
     for handler in logging.getLogger().handlers:
-        handler.setFormatter(
-            logging.Formatter(f"%(asctime)s %(levelname)s [{name}] %(name)s %(message)s")
-        )
+        if type(handler.formatter) is logging.Formatter and (form := handler.formatter._fmt):
+            named = form.replace("%(name)s", "[%(processName)s] %(name)s")
+            handler.setFormatter(logging.Formatter(named, handler.formatter.datefmt))
