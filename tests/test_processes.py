@@ -25,6 +25,7 @@ from starlette.types import Receive, Scope, Send
 from models import registry
 from models.errors import BackendError
 from models.percept import Affect, Conflict, Moment, Percept, Prosody
+from models.perception import words
 from models.registry import Choice
 from models.style import PLAIN, REPLY_EMOTIONS, Style
 from models.types import EAR_RATE, AudioChunk, SpokenChunk, Turn
@@ -41,6 +42,7 @@ from server.processes.model_process import ATTENTION_SEC, Attentions, Listening,
 from server.processes.neighbours import Neighbours, inner_door
 from server.processes.remote import (
     Line,
+    RemoteEncoder,
     RemoteJudge,
     RemotePerceiver,
     RemoteResponder,
@@ -320,6 +322,27 @@ async def test_a_model_process_that_goes_breaks_off_its_calls_and_is_found_again
     async with served(tmp_path):
         assert await line.there()
         assert await RemoteTranscriber(line).transcribe(noise())
+
+
+async def test_a_thread_of_a_front_asks_the_sentence_encoder_of_the_model_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Lengths(words.Encoder):
+        def __init__(self) -> None:
+            pass
+
+        def encode(self, sentences: Sequence[str]) -> words.Rows:
+            return np.array([[len(each), 1.0] for each in sentences], np.float32)
+
+    monkeypatch.setattr(words, "_lent", Lengths())
+    encoder = RemoteEncoder(tmp_path / "models")
+    async with served(tmp_path):
+        rows = await asyncio.to_thread(encoder.encode, ["one", "three"])
+        assert rows.tolist() == [[3.0, 1.0], [5.0, 1.0]]
+        near = await asyncio.to_thread(encoder.nearness, "one", ["two"])
+        assert near == [pytest.approx(1.0)]
+    with pytest.raises(BackendError, match="started again"):
+        await asyncio.to_thread(encoder.encode, ["one"])
 
 
 async def test_nonsense_on_the_socket_hurts_nobody(tmp_path: Path) -> None:
