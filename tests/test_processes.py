@@ -345,6 +345,12 @@ async def test_a_thread_of_a_front_asks_the_sentence_encoder_of_the_model_proces
         await asyncio.to_thread(encoder.encode, ["one"])
 
 
+async def test_many_calls_at_the_same_moment_are_all_answered(tmp_path: Path) -> None:
+    async with served(tmp_path) as line:
+        calls = (RemoteJudge(line).finished(noise(0.05)) for _ in range(300))
+        assert await asyncio.gather(*calls) == [1.0] * 300
+
+
 async def test_nonsense_on_the_socket_hurts_nobody(tmp_path: Path) -> None:
     async with served(tmp_path) as line:
         for data in (b"GET / HTTP/1.1\r\n\r\n", Message({"do": "speak"}).packed(), b"\0" * 4):

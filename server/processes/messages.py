@@ -1,6 +1,7 @@
 """What goes between a front and the model process: a JSON head, and sound as it is."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from struct import Struct
 from typing import Any
@@ -108,7 +109,7 @@ def spoken_in(message: Message) -> SpokenChunk:
     return SpokenChunk(sound_in(message), str(message.head["text"]))
 
 
-def of_dialogue(dialogue: "list[Turn] | tuple[Turn, ...]", max_tokens: int) -> Message:
+def of_dialogue(dialogue: Sequence[Turn], max_tokens: int) -> Message:
     """Sound and all: a piece of the body for each turn that has any."""
     turns: list[dict[str, Any]] = []
     body: list[bytes] = []

@@ -1,7 +1,6 @@
 """The process with the weights: every role once, served to all fronts over a private socket."""
 
 import asyncio
-import gc
 import logging
 import os
 import signal
@@ -20,7 +19,7 @@ from models.protocols import Attention, Models
 from models.warm import warm
 from models.worker import Worker
 from server.config import Config, choices
-from server.launch import uvloop_run
+from server.launch import settle, uvloop_run
 from server.private_log import where
 from server.processes import messages
 from server.processes.messages import BUFFER, Message, Unreadable
@@ -29,6 +28,7 @@ log = logging.getLogger(__name__)
 
 AHEAD = 4  # items of a stream made before they are asked for
 ATTENTION_SEC = 15.0  # after which what was worked out of a stretch is forgotten
+BACKLOG = 4096  # calls that wait to be met; the system refuses further ones
 HANG_UP_SEC = 30.0  # a front may take to read what it was told
 FAILED = "The {role} failed on our side."
 
@@ -183,22 +183,17 @@ def run(settings: Config, path: Path, ready: Callable[[], None]) -> None:
 
 async def serve(models: Models, path: Path, ready: Callable[[], None]) -> None:
     await warm(models)
-    gc.collect()
-    gc.freeze()
+    settle()
     stop = asyncio.Event()
     for sign in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(sign, stop.set)
     house = ModelHouse(models)
     try:
-        async with listening(house, path):
+        async with Listening(house, path):
             ready()
             await stop.wait()
     finally:
         house.close()
-
-
-def listening(house: ModelHouse, path: Path) -> "Listening":
-    return Listening(house, path)
 
 
 class Listening:
@@ -212,7 +207,9 @@ class Listening:
 
     async def __aenter__(self) -> None:
         self._path.unlink(missing_ok=True)
-        self._server = await asyncio.start_unix_server(self._meet, self._path, limit=BUFFER)
+        self._server = await asyncio.start_unix_server(
+            self._meet, self._path, limit=BUFFER, backlog=BACKLOG
+        )
         os.chmod(self._path, 0o600)
 
     async def __aexit__(self, *_: object) -> None:
