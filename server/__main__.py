@@ -7,6 +7,7 @@ from fastapi import FastAPI
 
 from models.protocols import Models
 from server import app
+from server.company import Company
 from server.config import Config
 from server.launch import (
     Clock,
@@ -14,6 +15,7 @@ from server.launch import (
     Host,
     Insecure,
     Port,
+    Processes,
     Profile,
     Seats,
     TlsCert,
@@ -30,8 +32,8 @@ class Bare:
     def prepared(self, settings: Config) -> Config:
         return settings
 
-    def build(self, models: Models, settings: Config) -> FastAPI:
-        return app.create(models, settings)
+    def build(self, models: Models, settings: Config, company: Company) -> FastAPI:
+        return app.create(models, settings, company=company)
 
     def opened(self, url: str) -> None:
         log.info("Attune listens on %s", url)
@@ -44,6 +46,7 @@ def main(
     models: Profile = None,
     clock: Clock = None,
     seats: Seats = None,
+    processes: Processes = None,
     insecure: Insecure = None,
     tls_cert: TlsCert = None,
     tls_key: TlsKey = None,
@@ -55,6 +58,7 @@ def main(
         "profile": models,
         "clock": clock,
         "seats": seats,
+        "processes": processes,
         "insecure": insecure,
         "tls_cert": tls_cert,
         "tls_key": tls_key,

@@ -10,39 +10,9 @@ from typing import Protocol
 
 from server.capacity import SETTLE_SEC
 from server.neighbours import LOOPBACK
+from server.seats import Seats
 
 REMEMBERED = 50  # conversations by whose length a wait is estimated
-
-
-class Seats(Protocol):
-    """The seats of the house; several processes may share them."""
-
-    @property
-    def taken(self) -> int: ...
-    def take(self) -> bool: ...
-    def give_back(self) -> None: ...
-
-
-class OwnSeats:
-    """Those of one process."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._taken = 0
-
-    @property
-    def taken(self) -> int:
-        return self._taken
-
-    def take(self) -> bool:
-        if self._taken >= self._most:
-            return False
-        self._taken += 1
-        return True
-
-    def give_back(self) -> None:
-        assert self._taken > 0, "nobody sat there"
-        self._taken -= 1
 
 
 class Holds(Protocol):
@@ -61,6 +31,7 @@ class Refused(Enum):
 class Guest:
     """Somebody who sits, or waits for it."""
 
+    who: str
     address: str | None
     came: float
     sat: float | None = None  # since when
@@ -107,24 +78,24 @@ class Admission:
 
     # -- coming and going
 
-    def sit(self, address: str | None = None) -> Guest | Refused:
+    def sit(self, who: str, address: str | None = None) -> Guest | Refused:
         """A seat at once, or none: never past somebody who waits."""
         if self._has_share(address):
             return Refused.SHARE
-        if not self.free or not self._seats.take():
+        if not self.free or not self._seats.take(who):
             return Refused.FULL
-        guest = Guest(address, self._now(), sat=self._now())
+        guest = Guest(who, address, self._now(), sat=self._now())
         self._seated.add(guest)
         self._count(guest, 1)
         return guest
 
-    def wait(self, address: str | None = None) -> Guest | Refused:
+    def wait(self, who: str, address: str | None = None) -> Guest | Refused:
         """A place in the queue."""
         if self._has_share(address):
             return Refused.SHARE
         if len(self._queue) >= self._room:
             return Refused.FULL
-        guest = Guest(address, self._now())
+        guest = Guest(who, address, self._now())
         self._queue.append(guest)
         self._count(guest, 1)
         return guest
@@ -138,7 +109,7 @@ class Admission:
             self._tell(behind)
             return
         self._seated.remove(guest)
-        self._seats.give_back()
+        self._seats.give_back(guest.who)
         self._lengths.append(self._now() - guest.sat)
         self._let_in()
 
@@ -149,7 +120,7 @@ class Admission:
 
     def _let_in(self) -> None:
         let_in = False
-        while self._queue and self.taken < self.total and self._seats.take():
+        while self._queue and self.taken < self.total and self._seats.take(self._queue[0].who):
             guest = self._queue.pop(0)
             guest.sat = self._now()
             self._seated.add(guest)

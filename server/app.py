@@ -34,6 +34,7 @@ from server.arena import opening
 from server.client_secrets import ClientSecrets
 from server.clock import SampleClock, WallClock
 from server.commands import handle
+from server.company import ALONE, Company
 from server.config import Config, choices
 from server.disk import Disk
 from server.draining import Talk
@@ -61,6 +62,7 @@ from server.server_events import event
 from server.session import Session
 from server.session_config import UNNAMED, Attune, SessionConfig, updated
 from server.sessions.library import Library
+from server.tally import Tally
 from server.tracing import tracing
 from server.version import SOFTWARE, VERSION
 from server.vitals import Vitals
@@ -81,12 +83,14 @@ class Alive(BaseModel):
 class House:
     """Who is talking with us now."""
 
-    def __init__(self, models: Models, config: Config) -> None:
+    def __init__(self, models: Models, config: Config, company: Company = ALONE) -> None:
         self.breakers = breakers()
         self.models = guarded(models, self.breakers)
         self.config = config
+        self.company = company
+        self.seats = company.seats(config.seats)
         self.vitals = Vitals()
-        self.porter = Porter(config, self.vitals)
+        self.porter = Porter(config, self.vitals, self.seats)
         self.watchdog = Watchdog(self.vitals.stalled)
         self.library = Library.open(config.recording.runs, config.recording.spool)
         self.chosen = choices(config)
@@ -110,22 +114,24 @@ class House:
             hears=hears(models.responder),
         )
         self._perceiver = models.perceiver
-        self.sessions: set[str] = set()
         self.talks: set[Talk] = set()
-        self.parking = Parking(config.resume_sec)
+        self.parking = Parking(config.resume_sec, company.name)
         self._rounds: dict[str, Guest] = {}
+
+    @property
+    def sessions(self) -> set[str]:
+        """Those in this process."""
+        return self.seats.here
 
     def sit(self, who: str) -> bool:
         """A seat for something that is no call; False if there is none."""
-        guest = self.porter.admission.sit()
+        guest = self.porter.admission.sit(who)
         if not isinstance(guest, Guest):
             return False
         self._rounds[who] = guest
-        self.sessions.add(who)
         return True
 
     def rise(self, who: str) -> None:
-        self.sessions.discard(who)
         self.porter.admission.leave(self._rounds.pop(who))
 
     @property
@@ -134,7 +140,8 @@ class House:
 
     async def readiness(self) -> Readiness:
         unable = await self.judgement.unable()
-        self._was_ready = self.ready and not any(each.needed for each in unable)
+        able = await self.company.models_there() and not any(each.needed for each in unable)
+        self._was_ready = self.ready and able
         return Readiness(
             ready=self._was_ready,
             profile=self.config.profile,
@@ -154,6 +161,10 @@ class House:
             trying.cancel()
             await asyncio.gather(trying, return_exceptions=True)
 
+    async def tally(self) -> Tally:
+        """What all processes have counted."""
+        return Tally.of(self.vitals).joined(await self.company.tallies())
+
     @property
     def watch(self) -> system_api.Watch:
         """What its operator may look at."""
@@ -170,13 +181,14 @@ class House:
             health=self.health,
             breakers=self.breakers,
             backends=lambda: self.supervised.backends,
+            chosen=self.chosen,
+            company=self.company,
         )
 
     @property
     def figures(self) -> Sources:
         """What Prometheus may read."""
         return Sources(
-            vitals=self.vitals,
             info={"version": VERSION, "profile": self.config.profile},
             gauges={
                 "seats": ("Conversations there is room for.", lambda: self.porter.admission.total),
@@ -185,23 +197,24 @@ class House:
                     "What is left out: 1 percepts, 2 partials, 3 speculation, 4 seats.",
                     lambda: self.porter.pressed.level,
                 ),
-                "sessions": ("Conversations going on.", lambda: len(self.sessions)),
-                "recordings": ("Conversations being recorded.", lambda: self.vitals.recording),
+                "sessions": ("Conversations going on.", lambda: self.seats.taken),
                 "ready": ("Whether a conversation could be held now.", lambda: self._was_ready),
             },
             able=lambda: {role: each.state == "closed" for role, each in self.breakers.items()},
         )
 
 
-def create(models: Models, config: Config, *, plain_page: bool = True) -> FastAPI:
+def create(
+    models: Models, config: Config, *, plain_page: bool = True, company: Company = ALONE
+) -> FastAPI:
     """The application, with models that are warm already; with no page if there are others."""
-    house = House(models, config)
+    house = House(models, config, company)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncGenerator[None, None]:
         async with (
             house.kept_well(),
-            house.desk.at_work(),
+            house.desk.at_work(company.chores),
             house.porter.at_work(),
             house.watchdog.on_duty(),
             tracing(config.watching.traces, house.vitals),
@@ -230,13 +243,13 @@ def create(models: Models, config: Config, *, plain_page: bool = True) -> FastAP
     speech = audio_api.router(house.models, allowed)
     app.include_router(speech, dependencies=guests.required, responses=guests.refusals)
     app.include_router(client_secrets_api.router(secrets, guests, allowed))
-    app.include_router(sessions_api.router(house.library, token, allowed, house.desk))
+    app.include_router(sessions_api.router(house.library, token, allowed, company.live(house.desk)))
     app.include_router(system_api.router(house.watch, access, allowed))
     if config.watching.metrics:
 
         async def told() -> bytes:
             await house.readiness()
-            return figures()
+            return figures(await house.tally())
 
         figures = exposed(house.figures)
         app.include_router(metrics_api.router(told, access, allowed, open_=config.metrics_open))
@@ -253,7 +266,7 @@ def create(models: Models, config: Config, *, plain_page: bool = True) -> FastAP
 
     @app.get("/health")
     async def health() -> Alive:
-        return Alive(version=VERSION, sessions=len(house.sessions))
+        return Alive(version=VERSION, sessions=house.seats.taken)
 
     @app.get("/ready", responses={503: {"model": Readiness, "description": "Not ready"}})
     async def ready(response: Response) -> Readiness:
@@ -290,11 +303,12 @@ def create(models: Models, config: Config, *, plain_page: bool = True) -> FastAP
             tick_sec = None if config.clock == "samples" else TICK_SEC
             await resume(socket, house.parking, token, tick_sec)
             return
-        entered = await house.porter.meet(socket)
+        session_id = ids.new("sess")
+        entered = await house.porter.meet(socket, session_id)
         if entered is None:
             return
         try:
-            await converse(socket, house, wish, entered.said)
+            await converse(socket, house, session_id, wish, entered.said)
         finally:
             house.porter.admission.leave(entered.guest)
 
@@ -305,13 +319,16 @@ def create(models: Models, config: Config, *, plain_page: bool = True) -> FastAP
 
 
 async def converse(
-    socket: WebSocket, house: House, wish: dict[str, Any], early: Sequence[str] = ()
+    socket: WebSocket,
+    house: House,
+    session_id: str,
+    wish: dict[str, Any],
+    early: Sequence[str] = (),
 ) -> None:
     """One conversation, from its first message until the client hangs up.
 
     It begins as the client secret wished that opened it, if one did.
     """
-    session_id = ids.new("sess")
     by_samples = house.config.clock == "samples"
     config = SessionConfig(
         id=session_id,
@@ -333,9 +350,8 @@ async def converse(
     why: Why = "failed"
     talk = Talk(session, link)
     house.talks.add(talk)
-    house.sessions.add(session_id)
     house.vitals.began(recorder)
-    log.info("session %s opened, %d in all", session_id, len(house.sessions))
+    log.info("session %s opened, %d in all", session_id, house.seats.taken)
     try:
         with house.desk.attended(recorder):
             await session.run(handle)
@@ -355,7 +371,6 @@ async def converse(
         house.parking.forget(session_id)
         house.talks.discard(talk)
         talk.over.set()
-        house.sessions.discard(session_id)
         house.vitals.ended(recorder, why)
         log.info("session %s closed", session_id)
 

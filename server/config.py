@@ -204,6 +204,7 @@ class Config(BaseSettings):
     forwarded_allow_ips: Annotated[list[str], NoDecode, BeforeValidator(_listed)] = []
     clock: Literal["wall", "samples"] = "wall"
     seats: int = Field(64, ge=1)  # at most: see admission
+    processes: int = Field(1, ge=1, le=64)  # that serve the port; they share one set of models
     admission: Admission = Admission()
     limits: Limits = Limits()
     resume_sec: float = Field(30, ge=0, le=600)  # a lost client may come back for; 0: never

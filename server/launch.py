@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import os
+import secrets
 import socket
 import sys
 from collections.abc import Callable, Coroutine
@@ -13,6 +14,8 @@ from typing import Annotated, Any, Protocol
 import typer
 import uvicorn
 from fastapi import FastAPI
+from pydantic import SecretStr
+from starlette.types import ASGIApp
 
 from models import registry
 from models.errors import BackendError
@@ -20,6 +23,7 @@ from models.protocols import Models
 from models.warm import warm
 from models.weights import WeightsError
 from server import config, exposure, log_lines, tracing
+from server.company import ALONE, Company
 from server.draining import DrainingServer
 from server.private_log import hush
 from server.supervision import Supervision
@@ -51,12 +55,19 @@ TlsCert = Annotated[
 TlsKey = Annotated[str | None, typer.Option("--tls-key", help="Its key, in PEM.")]
 
 
+Processes = Annotated[
+    str | None, typer.Option(metavar="INTEGER", help="That serve the port, with one set of models.")
+]
+
+
 class Served(Protocol):
     """What is put behind the port, and what to say once it is open."""
 
-    def prepared(self, settings: config.Config) -> config.Config: ...
+    def prepared(self, settings: config.Config) -> config.Config:
+        """Once, before there are several processes; what they have in common is made here."""
+        ...
 
-    def build(self, models: Models, settings: config.Config) -> FastAPI: ...
+    def build(self, models: Models, settings: config.Config, company: Company) -> FastAPI: ...
 
     def opened(self, url: str) -> None: ...
 
@@ -71,6 +82,8 @@ def launch(served: Served, config_file: Path | None, flags: dict[str, Any]) -> N
             tracing.check(settings.watching.traces)
             settings = exposure.checked(served.prepared(exposure.with_files(settings)))
             door = opened.enter_context(bind(settings.host, settings.port))
+            if settings.processes > 1:
+                raise typer.Exit(_together(served, settings, door))
             chosen = config.choices(settings)
             kept = opened.enter_context(Supervision(settings.backends).at_work())
             kept.wait_until_up()
@@ -84,6 +97,19 @@ def launch(served: Served, config_file: Path | None, flags: dict[str, Any]) -> N
             pass
         except config.ConfigError as error:
             raise _refused(error) from None
+
+
+def _together(served: Served, settings: config.Config, door: socket.socket) -> int:
+    if not hasattr(os, "fork") or not hasattr(socket, "send_fds"):
+        raise config.ConfigError("processes = 1 is all this system allows: run it on Linux")
+    if settings.backends:
+        raise config.ConfigError("several processes look after no backends: start those apart")
+    if settings.client_secret_key is None:  # a secret that one process gives opens all of them
+        made = {"client_secret_key": SecretStr(secrets.token_urlsafe(32))}
+        settings = settings.model_copy(update=made)
+    from server.processes import parent  # it knows us
+
+    return parent.run(served, settings, door)
 
 
 def _refused(error: Exception) -> typer.Exit:
@@ -104,11 +130,11 @@ def bind(host: str, port: int) -> socket.socket:
     except OSError as error:
         if door:
             door.close()
-        raise config.ConfigError(_no_door(host, port, error)) from None
+        raise config.ConfigError(no_door(host, port, error)) from None
     return door
 
 
-def _no_door(host: str, port: int, error: OSError) -> str:
+def no_door(host: str, port: int, error: OSError) -> str:
     return f"cannot listen on {host}:{port}: {error.strerror}; choose others with HOST and PORT"
 
 
@@ -122,13 +148,17 @@ class Server(DrainingServer):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         for door in sockets or []:
-            host, port = door.getsockname()[:2]
-            scheme = "https" if self.config.is_ssl else "http"
-            self._opened(f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}")
+            self._opened(shown(door, self.config.is_ssl))
 
 
-def web(app: FastAPI, settings: config.Config) -> uvicorn.Config:
-    """How the port is served."""
+def shown(door: socket.socket, tls: bool) -> str:
+    """Where it listens, as one writes it."""
+    host, port = door.getsockname()[:2]
+    return f"{'https' if tls else 'http'}://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def web(app: ASGIApp, settings: config.Config, *, tls: bool = True) -> uvicorn.Config:
+    """How an application is served, wherever its connections come from."""
     return uvicorn.Config(
         app,
         ws=Wire,
@@ -138,8 +168,8 @@ def web(app: FastAPI, settings: config.Config) -> uvicorn.Config:
         ws_per_message_deflate=False,  # speech does not compress, and it costs a core
         log_config=None,  # it logs as we do: no error's words, which may be private
         log_level="warning",
-        ssl_certfile=settings.tls_cert,
-        ssl_keyfile=settings.tls_key,
+        ssl_certfile=settings.tls_cert if tls else None,
+        ssl_keyfile=settings.tls_key if tls else None,
         # Anybody can write X-Forwarded-For: only a proxy of ours is believed.
         proxy_headers=bool(settings.forwarded_allow_ips),
         forwarded_allow_ips=settings.forwarded_allow_ips,
@@ -156,17 +186,33 @@ async def serve(
     kept: Supervision,
 ) -> None:
     await warm(models)
-    app = served.build(models, settings)
+    app = served.build(models, settings, ALONE)
     app.state.house.supervised = kept
-    # What is loaded stays: the collector need not walk through it again while people talk.
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(20_000, 50, 100)
+    settle()
     server = Server(web(app, settings), served.opened)
     try:
         await server.serve(sockets=[door])
     except OSError as error:  # another server bound the same port while we loaded, and listens
-        raise config.ConfigError(_no_door(settings.host, settings.port, error)) from None
+        raise config.ConfigError(no_door(settings.host, settings.port, error)) from None
+
+
+def settle() -> None:
+    """What is loaded stays: the collector need not walk through it again while people talk."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 50, 100)
+
+
+def wire(app: Any) -> uvicorn.Config:
+    """How an application is served, wherever its connections come from."""
+    return uvicorn.Config(
+        app,
+        ws="websockets-sansio",
+        ws_max_size=MAX_MESSAGE_BYTES,
+        ws_per_message_deflate=False,  # speech does not compress, and it costs a core
+        log_level="warning",
+        timeout_graceful_shutdown=5,
+    )
 
 
 def uvloop_run(main: Coroutine[Any, Any, None]) -> None:

@@ -3,7 +3,7 @@
 import math
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 FINE = 10.0  # ms: below it steps are even, above it they grow with the figure
@@ -42,6 +42,17 @@ class Digest:
         return sum(
             math.sinh(step / STEPS) * FINE * n for step, n in self._steps.items() if step > 0
         )
+
+    def to_json(self) -> list[tuple[int, int]]:
+        """Each step with how often; for another process to join."""
+        return list(self._steps.items())
+
+    @classmethod
+    def from_json(cls, steps: Iterable[tuple[int, int]]) -> "Digest":
+        digest = cls()
+        digest._steps.update(dict(steps))
+        digest.count = digest._steps.total()
+        return digest
 
     def percentiles(self, shares: Sequence[float]) -> list[float | None]:
         """The figures below or at which so large a share of all lies; shares in rising order."""

@@ -9,13 +9,14 @@ from math import ceil
 
 from starlette.websockets import WebSocket
 
-from server.admission import Admission, Guest, OwnSeats, Refused, Seats
+from server.admission import Admission, Guest, Refused
 from server.capacity import Capacity, Fixed
 from server.config import Config
 from server.errors import server_error
 from server.link import LinkLost, WebSocketLink
 from server.pressure import STEP_SEC, Calm, Load, Pressed, Pressure, worked_ms
 from server.pulse import Pulse, cores
+from server.seats import OwnSeats, Seats
 from server.server_events import Event, event
 from server.vitals import Vitals
 from server.waiting import Waiting
@@ -81,16 +82,16 @@ class Porter:
 
     # -- somebody comes
 
-    async def meet(self, socket: WebSocket) -> Entered | None:
+    async def meet(self, socket: WebSocket, session_id: str) -> Entered | None:
         """Let in whoever has connected, now or later; None if they were refused, or left.
 
         Only a client that asked for our events can be told of a queue, so only it waits in one.
         """
         link = WebSocketLink(socket, None)
         address = socket.client.host if socket.client else None
-        found = self.admission.sit(address)
+        found = self.admission.sit(session_id, address)
         if found is Refused.FULL and socket.query_params.get("attune") == "1":
-            found = self.admission.wait(address)
+            found = self.admission.wait(session_id, address)
             if isinstance(found, Guest):
                 return await self._wait(socket, link, found)
         if isinstance(found, Refused):

@@ -4,7 +4,7 @@ import asyncio
 import platform
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, FastAPI, Query, Response, Security
@@ -13,7 +13,9 @@ from starlette.datastructures import Headers
 from models.breaker import Breaker
 from models.perception import coverage, labels
 from models.protocols import Perceiver
+from models.registry import Choice
 from server.access import AS_OPERATOR, Access, admitted
+from server.company import Company
 from server.disk import Disk
 from server.health import Check, Health
 from server.http_refusals import Route
@@ -39,6 +41,7 @@ from server.system_shapes import (
     StageTimes,
     System,
 )
+from server.tally import Tally
 from server.vitals import Vitals
 
 SHARES = (0.5, 0.95, 0.99)
@@ -60,6 +63,8 @@ class Watch:
     health: Health
     breakers: Mapping[str, Breaker]
     backends: Callable[[], list[Backend]]  # processes that we look after
+    chosen: Mapping[str, Choice]
+    company: Company
 
 
 def router(watch: Watch, access: Access, allowed: Callable[[Headers], bool]) -> APIRouter:
@@ -95,22 +100,24 @@ def router(watch: Watch, access: Access, allowed: Callable[[Headers], bool]) -> 
         history: Annotated[bool, Query(description="Tell of the last five minutes, too.")] = False,
     ) -> System:
         response.headers["Cache-Control"] = "no-store"
-        checks = {check.role: check for check in await watch.health.checks()}
+        checks = {check.role: check for check in await _checked(watch)}
+        tally = Tally.of(watch.vitals).joined(await watch.company.tallies())
         return System(
             software=_software(watch),
             machine=_machine(pulse, watch.vitals),
+            processes=watch.company.processes(),
             seats=_seats(watch),
             pressure=_pressure(watch.porter.measured),
-            conversations=_conversations(watch.vitals),
+            conversations=_conversations(tally),
             recordings=Recordings(
                 enabled=watch.records,
-                running=watch.vitals.recording,
-                stopped=watch.vitals.stopped,
+                running=tally.recording,
+                stopped=dict(tally.stopped),
                 disk_free_gb=await watch.disk.free_gb(),
             ),
-            stages=stage_times(watch.vitals),
+            stages=stage_times(tally),
             models=[
-                _role(used, checks[role], watch.vitals.failures[role], watch.breakers[role])
+                _role(used, checks[role], tally.failures[role], watch.breakers[role])
                 for role, used in watch.models.items()
             ],
             backends=watch.backends(),
@@ -121,15 +128,28 @@ def router(watch: Watch, access: Access, allowed: Callable[[Headers], bool]) -> 
     return routes
 
 
-def stage_times(vitals: Vitals) -> list[StageTimes]:
+async def _checked(watch: Watch) -> list[Check]:
+    """How the models are; those in a process of their own go with it."""
+    checks, company = await watch.health.checks(), watch.company
+    if await company.models_there():
+        return checks
+    return [
+        replace(each, state="unreachable")
+        if company.is_shared(each.role, watch.chosen[each.role])
+        else each
+        for each in checks
+    ]
+
+
+def stage_times(tally: Tally) -> list[StageTimes]:
     """In the order in which stages are reached as a rule."""
     found = [
         StageTimes(
             stage=name,
             ever=percentiles(stage.ever),
-            lately=percentiles(stage.lately.digest()),
+            lately=percentiles(stage.lately),
         )
-        for name, stage in vitals.stages.items()
+        for name, stage in tally.stages.items()
     ]
     return sorted(found, key=lambda each: (each.ever.p50 or 0.0, each.stage))
 
@@ -217,16 +237,16 @@ def _pressure(measured: Pressure | None) -> Pressed | None:
     )
 
 
-def _conversations(vitals: Vitals) -> Conversations:
+def _conversations(tally: Tally) -> Conversations:
     return Conversations(
-        opened=vitals.opened,
-        refused=vitals.refused,
-        queued=vitals.queued,
-        left_queue=vitals.left_queue,
-        failed=vitals.endings["failed"],
-        lost=vitals.endings["lost"],
-        replies=vitals.replies,
-        failed_replies=dict(vitals.failures),
+        opened=tally.opened,
+        refused=tally.refused,
+        queued=tally.queued,
+        left_queue=tally.left_queue,
+        failed=tally.endings["failed"],
+        lost=tally.endings["lost"],
+        replies=tally.replies,
+        failed_replies=dict(tally.failures),
     )
 
 

@@ -39,6 +39,15 @@ class Machine(Shown):
     worst_stall_ms: float
 
 
+class Process(Shown):
+    """One of several that serve together."""
+
+    name: str = Field(description="As front 0, or models.")
+    memory_mb: float | None = Field(description="What is shared counts in each; null: unknown.")
+    seats_taken: int
+    answers: bool = Field(description="It gave this answer.")
+
+
 class Seats(Shown):
     taken: int
     free: int = Field(description="That somebody who comes now could have.")
@@ -146,6 +155,7 @@ class History(Shown):
 class System(Shown):
     software: Software
     machine: Machine
+    processes: list[Process] = Field(description="Empty where one does everything.")
     seats: Seats
     pressure: Pressed | None = Field(description="None where it is not measured.")
     conversations: Conversations

@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from server.admission import Admission, Guest, OwnSeats, Refused
+from server import ids
+from server.admission import Admission, Guest, Refused
 from server.capacity import SETTLE_SEC, Capacity, Fixed
 from server.pressure import Level, Load, Pressure
+from server.seats import OwnSeats
 
 
 @dataclass(slots=True)
@@ -18,6 +20,11 @@ class Time:
 
     def __call__(self) -> float:
         return self.now
+
+
+def anybody() -> str:
+    """Another one each time."""
+    return ids.new("sess")
 
 
 def house(
@@ -36,13 +43,13 @@ def sitting(found: Guest | Refused) -> Guest:
 
 def test_a_freed_seat_goes_to_the_head_of_the_queue_and_never_to_a_newcomer() -> None:
     admission = house(seats=1)
-    first = sitting(admission.sit())
-    second, third = sitting(admission.wait()), sitting(admission.wait())
+    first = sitting(admission.sit(anybody()))
+    second, third = sitting(admission.wait(anybody())), sitting(admission.wait(anybody()))
     assert [admission.position(guest) for guest in (second, third)] == [1, 2]
     admission.leave(first)
     assert second.sat is not None and third.sat is None
     assert admission.position(third) == 1
-    assert admission.sit() is Refused.FULL
+    assert admission.sit(anybody()) is Refused.FULL
     admission.leave(second)
     assert third.sat is not None and admission.waiting == 0
     admission.leave(third)
@@ -53,18 +60,18 @@ def test_a_seat_that_the_machine_has_gained_belongs_to_whoever_waits() -> None:
     time, strain = Time(), Strain()
     admission = Admission(OwnSeats(64), Capacity(64, strain, 2, time), 4, None, time)
     for _ in range(2):
-        sitting(admission.sit())
-    first = sitting(admission.wait())
+        sitting(admission.sit(anybody()))
+    first = sitting(admission.wait(anybody()))
     time.now = SETTLE_SEC  # there would be room for a third
-    assert admission.sit() is Refused.FULL and admission.free == 0
+    assert admission.sit(anybody()) is Refused.FULL and admission.free == 0
     admission.step()
     assert first.sat == SETTLE_SEC
 
 
 def test_whoever_leaves_the_queue_lets_those_behind_move_up_and_know_it() -> None:
     admission = house(seats=1)
-    admission.sit()
-    ahead, tired, behind = (sitting(admission.wait()) for _ in range(3))
+    admission.sit(anybody())
+    ahead, tired, behind = (sitting(admission.wait(anybody())) for _ in range(3))
     admission.leave(tired)
     assert (admission.position(ahead), admission.position(behind)) == (1, 2)
     assert behind.news.is_set() and not ahead.news.is_set()
@@ -72,22 +79,22 @@ def test_whoever_leaves_the_queue_lets_those_behind_move_up_and_know_it() -> Non
 
 def test_a_full_queue_takes_nobody_and_no_queue_never_does() -> None:
     admission = house(seats=1, room=1)
-    admission.sit()
-    sitting(admission.wait())
-    assert admission.wait() is Refused.FULL
-    assert house(seats=1, room=0).wait() is Refused.FULL
+    admission.sit(anybody())
+    sitting(admission.wait(anybody()))
+    assert admission.wait(anybody()) is Refused.FULL
+    assert house(seats=1, room=0).wait(anybody()) is Refused.FULL
 
 
 def test_one_address_has_its_share_and_this_machine_all_it_wants() -> None:
     admission = house(seats=4, share=1)
-    guest = sitting(admission.sit("192.0.2.1"))
-    assert admission.sit("192.0.2.1") is Refused.SHARE
-    assert admission.wait("192.0.2.1") is Refused.SHARE
-    sitting(admission.sit("192.0.2.2"))
+    guest = sitting(admission.sit(anybody(), "192.0.2.1"))
+    assert admission.sit(anybody(), "192.0.2.1") is Refused.SHARE
+    assert admission.wait(anybody(), "192.0.2.1") is Refused.SHARE
+    sitting(admission.sit(anybody(), "192.0.2.2"))
     for _ in range(2):
-        sitting(admission.sit("127.0.0.1"))
+        sitting(admission.sit(anybody(), "127.0.0.1"))
     admission.leave(guest)
-    sitting(admission.sit("192.0.2.1"))
+    sitting(admission.sit(anybody(), "192.0.2.1"))
 
 
 # ---- how long it takes
@@ -95,19 +102,19 @@ def test_one_address_has_its_share_and_this_machine_all_it_wants() -> None:
 
 def test_nothing_is_estimated_before_anybody_has_left() -> None:
     admission = house(seats=1)
-    admission.sit()
-    admission.wait()
+    admission.sit(anybody())
+    admission.wait(anybody())
     assert admission.estimate_sec(1) is None
 
 
 def test_a_wait_is_estimated_from_how_long_people_talk() -> None:
     time = Time()
     admission = house(seats=2, time=time)
-    short, long = sitting(admission.sit()), sitting(admission.sit())
+    short, long = sitting(admission.sit(anybody())), sitting(admission.sit(anybody()))
     time.now = 60.0
     admission.leave(short)
     admission.leave(long)
-    sitting(admission.sit()), sitting(admission.sit())
+    sitting(admission.sit(anybody())), sitting(admission.sit(anybody()))
     assert admission.estimate_sec(1) == 30.0  # two of them, of a minute each
     assert admission.estimate_sec(3) == 90.0
     time.now = 120.0  # those who still talk do so longer than was thought
@@ -230,9 +237,9 @@ class Day:
             self.admission.step()
 
     def _arrive(self) -> None:
-        found = self.admission.sit()
+        found = self.admission.sit(anybody())
         if not isinstance(found, Guest):
-            found = self.admission.wait()
+            found = self.admission.wait(anybody())
         if isinstance(found, Guest):
             self.guests.append(found)
             self._waiting.append(found)
@@ -282,8 +289,8 @@ def test_newcomers_count_as_measured_only_after_a_while() -> None:
     time, strain = Time(), Strain()
     admission = Admission(OwnSeats(64), Capacity(64, strain, 2, time), 0, None, time)
     for _ in range(2):
-        sitting(admission.sit())
-    assert admission.sit() is Refused.FULL
+        sitting(admission.sit(anybody()))
+    assert admission.sit(anybody()) is Refused.FULL
     time.now = SETTLE_SEC
     admission.step()
-    sitting(admission.sit())
+    sitting(admission.sit(anybody()))

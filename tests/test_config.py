@@ -142,6 +142,8 @@ def start(*flags: str) -> tuple[int, str, str]:
         ({}, "", ["--port", "abc"], "PORT = 'abc' will not do"),
         ({}, "", ["--port", "99999"], "less than or equal to 65535"),
         ({}, "", ["--seats", "0"], "seats = '0' will not do"),
+        ({}, "", ["--processes", "0"], "processes = '0' will not do"),
+        ({}, "", ["--processes", "many"], "processes = 'many' will not do"),
         ({"HOST": ""}, "", [], "HOST = '' will not do"),
         (
             {"HOST": "no.such.host.invalid"},

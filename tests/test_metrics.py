@@ -10,6 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from server.metrics import BOUNDS_SEC, Sources, exposed
 from server.percentiles import Digest
+from server.tally import Tally
 from server.vitals import Vitals
 from tests.serving import serving
 from tests.talker import play_until, talking
@@ -31,7 +32,7 @@ def read(text: str) -> Told:
 
 
 def told(vitals: Vitals) -> Told:
-    return read(exposed(Sources(vitals, {"version": "1"}, {}))().decode())
+    return read(exposed(Sources({"version": "1"}, {}))(Tally.of(vitals)).decode())
 
 
 def test_counts_and_histograms_are_those_of_the_vitals() -> None:
@@ -109,8 +110,9 @@ async def test_metrics_can_be_opened_or_left_out() -> None:
 def test_the_dashboard_and_the_alerts_ask_only_for_what_is_told() -> None:
     vitals = Vitals()
     vitals.replied({"speech_end": 0.0, "first_sent": 1.0}, 1.0)
-    sources = Sources(vitals, {}, {name: ("", lambda: 0.0) for name in GAUGES})
-    families = {f.name for f in text_string_to_metric_families(exposed(sources)().decode())}
+    sources = Sources({}, {name: ("", lambda: 0.0) for name in GAUGES})
+    told = exposed(sources)(Tally.of(vitals)).decode()
+    families = {family.name for family in text_string_to_metric_families(told)}
     dashboard = json.loads((ROOT / "deploy/grafana/dashboards/attune.json").read_text())
     asked = [t["expr"] for panel in dashboard["panels"] for t in panel.get("targets", [])]
     asked.append((ROOT / "deploy/prometheus/alerts.yml").read_text())
@@ -124,4 +126,4 @@ def test_buckets_are_fine_around_the_latencies_promised() -> None:
     assert {0.5, 0.9, 1.5} <= set(BOUNDS_SEC)
 
 
-GAUGES = ("seats", "sessions", "queue", "pressure", "recordings", "ready")
+GAUGES = ("seats", "sessions", "queue", "pressure", "ready")

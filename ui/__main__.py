@@ -12,6 +12,7 @@ from pydantic import SecretStr
 from rich.console import Console
 
 from models.protocols import Models
+from server.company import Company
 from server.config import Config
 from server.launch import (
     Clock,
@@ -19,6 +20,7 @@ from server.launch import (
     Host,
     Insecure,
     Port,
+    Processes,
     Profile,
     Seats,
     TlsCert,
@@ -46,12 +48,14 @@ class WithPages:
         if settings.make_tokens and settings.asks_for_tokens and not settings.talkers:
             self._code = secrets.token_urlsafe(12)
             made["talker_token"] = SecretStr(self._code)
+        if settings.processes > 1:  # imported before they part, it is in memory once
+            from ui import app  # noqa: F401
         return settings.model_copy(update=made)
 
-    def build(self, models: Models, settings: Config) -> FastAPI:
+    def build(self, models: Models, settings: Config, company: Company) -> FastAPI:
         from ui import app  # gradio takes seconds to import: after the models
 
-        return app.create(models, settings)
+        return app.create(models, settings, company)
 
     def opened(self, url: str) -> None:
         console = Console(highlight=False, soft_wrap=True)
@@ -79,6 +83,7 @@ def main(
     models: Profile = None,
     clock: Clock = None,
     seats: Seats = None,
+    processes: Processes = None,
     insecure: Insecure = None,
     tls_cert: TlsCert = None,
     tls_key: TlsKey = None,
@@ -91,6 +96,7 @@ def main(
         "profile": models,
         "clock": clock,
         "seats": seats,
+        "processes": processes,
         "insecure": insecure,
         "tls_cert": tls_cert,
         "tls_key": tls_key,

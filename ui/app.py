@@ -9,6 +9,7 @@ from starlette.staticfiles import StaticFiles
 
 from models.protocols import Models
 from server import app as server_app
+from server.company import ALONE, Company
 from server.config import Config
 from ui import gradio_pages
 from ui.doorkeeper import Doorkeeper
@@ -20,10 +21,10 @@ MARK = STATIC / "core" / "mark.svg"
 FRESH = {"Cache-Control": "no-cache"}  # asked for again each time, and answered with 304
 
 
-def create(models: Models, config: Config) -> FastAPI:
+def create(models: Models, config: Config, company: Company = ALONE) -> FastAPI:
     """The application, with models that are warm already."""
     settings = PageSettings.of(config, models.perceiver)
-    app = server_app.create(models, config, plain_page=False)
+    app = server_app.create(models, config, plain_page=False, company=company)
 
     @app.get("/page/settings.json", include_in_schema=False)
     async def page_settings(

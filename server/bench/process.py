@@ -70,11 +70,16 @@ async def served(
         try:
             await _until_ready(child, port, log)
             process = psutil.Process(child.pid)
-            if cores:
-                process.cpu_affinity(cores)
+            for each in family(process) if cores else []:
+                each.cpu_affinity(cores)
             yield Served(f"ws://127.0.0.1:{port}/v1/realtime", process, log)
         finally:
             await asyncio.to_thread(_stop, child)
+
+
+def family(process: psutil.Process) -> list[psutil.Process]:
+    """With ATTUNE_PROCESSES a server is several."""
+    return [process, *process.children()]
 
 
 def _start(flags: Sequence[str], log: Path, runs: Path | None) -> subprocess.Popen[bytes]:

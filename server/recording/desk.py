@@ -10,6 +10,7 @@ from pathlib import Path
 from secrets import token_urlsafe
 
 from models.provenance import Described
+from server.chores import Chores
 from server.config import Recording
 from server.consent import Consent
 from server.private_log import where
@@ -55,7 +56,7 @@ class Desk:
         self._awaited: dict[str, asyncio.Event] = {}  # folders somebody waits to see finished
 
     @asynccontextmanager
-    async def at_work(self) -> AsyncGenerator[None, None]:
+    async def at_work(self, chores: Chores = Chores.ALL) -> AsyncGenerator[None, None]:
         """Write down, repair what a crash left behind, and keep no longer than was set."""
         if not self._settings.enabled:
             yield
@@ -68,12 +69,12 @@ class Desk:
 
         await asyncio.to_thread(self._read_key)
         self._scribe = Scribe(self._library.local, finished)
-        chores = asyncio.create_task(self._chores())
+        doing = asyncio.create_task(self._chores(chores))
         try:
             yield
         finally:
-            chores.cancel()
-            await asyncio.gather(chores, return_exceptions=True)
+            doing.cancel()
+            await asyncio.gather(doing, return_exceptions=True)
             await asyncio.to_thread(self._scribe.close, CLOSE_SEC)
 
     def paper(self, session_id: str, user_agent: str | None) -> Paper:
@@ -167,10 +168,14 @@ class Desk:
         except Exception as error:  # it stays where it is, and is found at the next start
             log.error("session %s could not be stored: %s", folder.name, where(error))
 
-    async def _chores(self) -> None:
+    async def _chores(self, chores: Chores) -> None:
         """At the start, and now and then: repair, and keep no longer than was set."""
+        if chores is Chores.NONE:
+            return
         while True:
             await asyncio.to_thread(self._recover)
+            if chores is Chores.REPAIR:
+                return
             if self._settings.keep_days or self._settings.keep_gb:
                 await asyncio.to_thread(self._retain)
             await asyncio.sleep(self._settings.check_minutes * 60)

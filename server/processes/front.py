@@ -1,0 +1,112 @@
+"""One of the processes that hold conversations: its connections come from the parent."""
+
+import asyncio
+import socket
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import uvicorn
+
+from server.chores import Chores
+from server.config import Config, choices
+from server.draining import DrainingServer
+from server.launch import Served, settle, uvloop_run, web
+from server.processes.forwarding import Forwarding
+from server.processes.handing import taken_in
+from server.processes.neighbours import Neighbours, inner_door
+from server.processes.remote import Line
+from server.processes.seating import Table
+from server.processes.shared_models import models_of_a_front
+from server.processes.together import Together
+
+HOME = 0  # the front with what there can be only one of
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a front stands among the processes."""
+
+    number: int
+    folder: Path  # of our sockets
+    table: Table
+    hall: socket.socket  # where the parent hands connections to us
+    is_first: bool  # nobody had this number before
+    ready: Callable[[], None]
+
+    @property
+    def chores(self) -> Chores:
+        if self.number == HOME:
+            return Chores.ALL
+        return Chores.NONE if self.is_first else Chores.REPAIR
+
+
+class FrontServer(DrainingServer):
+    """Serves the neighbours' requests, and whatever the parent hands on."""
+
+    def __init__(
+        self, settings: uvicorn.Config, place: Place, tls: ssl.SSLContext | None = None
+    ) -> None:
+        super().__init__(settings)
+        self._tls = tls  # on what comes from outside
+        self._place = place
+        self._adopting: set[asyncio.Task[None]] = set()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._place.hall.setblocking(False)
+        asyncio.get_running_loop().add_reader(self._place.hall, self._take_in)
+        self._place.ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        asyncio.get_running_loop().remove_reader(self._place.hall)
+        for connection in taken_in(self._place.hall):
+            connection.close()
+        await super().shutdown(sockets)
+
+    def _take_in(self) -> None:
+        for connection in taken_in(self._place.hall):
+            self._place.table.adopted[self._place.number] += 1
+            task = asyncio.create_task(self._adopt(connection))
+            self._adopting.add(task)
+            task.add_done_callback(self._adopting.discard)
+
+    async def _adopt(self, connection: socket.socket) -> None:
+        def protocol() -> asyncio.Protocol:
+            return self.config.http_protocol_class(  # type: ignore[call-arg]
+                config=self.config,
+                server_state=self.server_state,
+                app_state=self.lifespan.state,
+            )
+
+        try:
+            await asyncio.get_running_loop().connect_accepted_socket(
+                protocol, connection, ssl=self._tls
+            )
+        except OSError:  # they have gone already
+            connection.close()
+
+
+def run(served: Served, settings: Config, place: Place) -> None:
+    """Hold conversations until told to stop."""
+    uvloop_run(_serve(served, settings, place))
+
+
+async def _serve(served: Served, settings: Config, place: Place) -> None:
+    line = Line(place.folder / "models")
+    models = await models_of_a_front(choices(settings), line)
+    neighbours = Neighbours(place.folder, place.number, place.table.fronts)
+    together = Together(place.number, place.table, place.chores, line, neighbours)
+    try:
+        app = served.build(models, settings, together)
+        settle()
+        door = inner_door(place.folder, place.number)
+        forwarding = Forwarding(app, neighbours, together.private(app), HOME)
+        outside = web(forwarding, settings)
+        outside.load()
+        inside = web(forwarding, settings, tls=False)
+        await FrontServer(inside, place, outside.ssl).serve(sockets=[door])
+    finally:
+        await neighbours.close()
+        models.close()

@@ -1,0 +1,26 @@
+"""A process that ends when its parent is gone, however the parent ended."""
+
+import os
+import signal
+import threading
+import time
+
+PATIENCE_SEC = 25.0  # to end in good order
+
+
+class Lifeline:
+    """A pipe that only the parent can write to, and never does: it closes when the parent ends."""
+
+    def __init__(self) -> None:
+        self._read, self._write = os.pipe()
+
+    def hold(self) -> None:
+        """In a child: watch it from a thread of its own, which no busy event loop holds up."""
+        os.close(self._write)
+        threading.Thread(target=self._watch, name="lifeline", daemon=True).start()
+
+    def _watch(self) -> None:
+        os.read(self._read, 1)
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(PATIENCE_SEC)
+        os.kill(os.getpid(), signal.SIGKILL)

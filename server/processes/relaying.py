@@ -1,0 +1,77 @@
+"""A socket that belongs to a neighbour's conversation: all that comes is passed on, both ways."""
+
+import asyncio
+from contextlib import suppress
+from pathlib import Path
+from urllib.parse import urlencode
+
+from starlette.websockets import WebSocket, WebSocketDisconnect
+from websockets.asyncio.client import ClientConnection, unix_connect
+from websockets.exceptions import ConnectionClosed, InvalidHandshake
+from websockets.typing import Subprotocol
+
+TRY_AGAIN_LATER, LOST = 1013, 1006
+GONE = 1012  # what a client is told whose neighbour died: it may come back
+HEADERS = ("authorization", "host", "origin", "user-agent", "x-attune-resume")
+
+
+async def relay(socket: WebSocket, door: Path) -> None:
+    """Until either side hangs up; what one says in parting is told the other."""
+    asked = [(name, socket.headers[name]) for name in HEADERS if name in socket.headers]
+    offered = [Subprotocol(each) for each in socket.scope.get("subprotocols", [])]
+    host = socket.headers.get("host", "neighbour")
+    try:
+        there = await unix_connect(
+            str(door),
+            f"ws://{host}{socket.url.path}?{urlencode(socket.query_params.multi_items())}",
+            additional_headers=[each for each in asked if each[0] != "host"],
+            subprotocols=offered or None,
+            user_agent_header=None,
+            compression=None,
+            max_size=None,
+            ping_interval=None,  # each end of the line is asked by its own server
+        )
+    except (OSError, InvalidHandshake, TimeoutError):
+        await socket.accept()
+        await socket.close(TRY_AGAIN_LATER, "please try again soon")
+        return
+    async with there:
+        await socket.accept(there.subprotocol)
+        there_first = asyncio.create_task(_back(there, socket))
+        here_first = asyncio.create_task(_on(socket, there))
+        both = (there_first, here_first)
+        try:
+            await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in both:
+                task.cancel()
+            await asyncio.gather(*both, return_exceptions=True)
+
+
+async def _on(socket: WebSocket, there: ClientConnection) -> None:
+    with suppress(ConnectionClosed):
+        while True:
+            message = await socket.receive()
+            if message["type"] == "websocket.disconnect":
+                code = message.get("code", LOST)
+                if code == LOST:  # without a word, as it was left
+                    there.transport.abort()
+                else:
+                    await there.close(code)
+                return
+            text = message.get("text")
+            await there.send(text if text is not None else message["bytes"])
+
+
+async def _back(there: ClientConnection, socket: WebSocket) -> None:
+    with suppress(WebSocketDisconnect, RuntimeError):
+        try:
+            async for message in there:
+                if isinstance(message, str):
+                    await socket.send_text(message)
+                else:
+                    await socket.send_bytes(message)
+        except ConnectionClosed:
+            pass
+        told = there.protocol.close_rcvd
+        await socket.close(told.code if told else GONE, told.reason if told else "")

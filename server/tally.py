@@ -1,0 +1,100 @@
+"""What one process has counted of its conversations, in a form that adds up over processes."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from server.percentiles import Digest
+from server.vitals import Vitals
+
+
+@dataclass(slots=True)
+class StageTally:
+    ever: Digest = field(default_factory=Digest)
+    lately: Digest = field(default_factory=Digest)
+
+
+COUNTS = (
+    "opened",
+    "refused",
+    "queued",
+    "left_queue",
+    "recording",
+    "turns",
+    "replies",
+    "holds",
+    "interruptions",
+    "underruns",
+)
+BY_NAME = ("endings", "failures", "stopped")
+
+
+@dataclass(slots=True)
+class Tally:
+    opened: int = 0
+    refused: int = 0
+    queued: int = 0
+    left_queue: int = 0
+    recording: int = 0
+    turns: int = 0
+    replies: int = 0
+    holds: int = 0
+    interruptions: int = 0
+    underruns: int = 0
+    endings: Counter[str] = field(default_factory=Counter)
+    failures: Counter[str] = field(default_factory=Counter)
+    stopped: Counter[str] = field(default_factory=Counter)
+    percepts: Digest = field(default_factory=Digest)
+    stages: dict[str, StageTally] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, vitals: Vitals) -> "Tally":
+        counts: dict[str, Any] = {name: getattr(vitals, name) for name in COUNTS}
+        return cls(
+            **counts,
+            endings=Counter(vitals.endings),
+            failures=Counter(vitals.failures),
+            stopped=Counter(vitals.stopped),
+            percepts=vitals.percepts,
+            stages={n: StageTally(s.ever, s.lately.digest()) for n, s in vitals.stages.items()},
+        )
+
+    def joined(self, others: Iterable["Tally"]) -> "Tally":
+        """All together; none of them is changed."""
+        whole = Tally()
+        for each in (self, *others):
+            for name in COUNTS:
+                setattr(whole, name, getattr(whole, name) + getattr(each, name))
+            for name in BY_NAME:
+                getattr(whole, name).update(getattr(each, name))
+            whole.percepts.join(each.percepts)
+            for name, stage in each.stages.items():
+                sum_of = whole.stages.setdefault(name, StageTally())
+                sum_of.ever.join(stage.ever)
+                sum_of.lately.join(stage.lately)
+        return whole
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            **{name: getattr(self, name) for name in (*COUNTS, *BY_NAME)},
+            "percepts": self.percepts.to_json(),
+            "stages": {
+                name: [stage.ever.to_json(), stage.lately.to_json()]
+                for name, stage in self.stages.items()
+            },
+        }
+
+    @classmethod
+    def from_json(cls, told: dict[str, Any]) -> "Tally":
+        counts: dict[str, Any] = {name: told[name] for name in COUNTS}
+        named: dict[str, Any] = {name: Counter(told[name]) for name in BY_NAME}
+        return cls(
+            **counts,
+            **named,
+            percepts=Digest.from_json(told["percepts"]),
+            stages={
+                name: StageTally(Digest.from_json(ever), Digest.from_json(lately))
+                for name, (ever, lately) in told["stages"].items()
+            },
+        )

@@ -1,0 +1,276 @@
+"""Several processes behind one port: conversations in each, and processes that are killed."""
+
+import asyncio
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+import psutil
+import pytest
+import pytest_asyncio
+import soundfile
+from websockets.asyncio.client import connect
+
+from models.audio import encode_pcm16, resample
+from models.types import WIRE_RATE
+from server.config import ROOT
+from tests.many_processes import Many, kill, many, until
+from tests.talker import HUSH, VOICE, Talker, play_until, sound, talking
+
+SPEECH = Path(__file__).parent / "data" / "speech" / "118-121721-0000.ogg"
+ALL = {"transcript": True, "audio": True, "research": True}
+SEATS = 3
+# A reply takes long enough to be broken off before it is heard.
+SLOW = """
+profile = "standin"
+[models.responder]
+backend = "standin"
+options = { first_delay_sec = 0.5 }
+"""
+
+pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Many, None]:
+    folder = tmp_path_factory.mktemp("many")
+    (folder / "slow.toml").write_text(SLOW)
+    flags = ("--config", str(folder / "slow.toml"), "--clock", "samples", "--seats", str(SEATS))
+    async with many(folder, *flags) as found:
+        yield found
+
+
+async def introduced(talker: Talker) -> dict[str, Any]:
+    """The session's id and secret, as it is told."""
+    told = [each for each in talker.events if each["type"] == "attune.session"]
+    return told[0] if told else await talker.until("attune.session")
+
+
+async def pair(server: Many, stack: AsyncExitStack) -> dict[str, tuple[Talker, dict[str, Any]]]:
+    """Two who talk, by the fronts they talk in."""
+    found = {}
+    for _ in range(2):
+        talker = await stack.enter_async_context(talking(server.wire, "?attune=1"))
+        told = await introduced(talker)
+        found[server.home_of(told["id"])] = talker, told
+    assert set(found) == {"front 0", "front 1"}
+    return found
+
+
+async def replied(talker: Talker) -> str:
+    await talker.ask()
+    status: str = (await play_until(talker, "response.done"))["response"]["status"]
+    return status
+
+
+async def refused(server: Many) -> bool:
+    async with connect(server.wire) as socket:
+        told = orjson.loads(await socket.recv())
+    return bool(told["type"] == "error" and told["error"]["code"] == "session_limit_reached")
+
+
+async def until_free(server: Many) -> None:
+    async def free() -> bool:
+        return not (await server.system())["seats"]["taken"]
+
+    await until(free)
+
+
+async def test_two_who_talk_are_answered_by_two_fronts_and_counted_as_one_server(
+    server: Many,
+) -> None:
+    async with AsyncExitStack() as stack:
+        talkers = await pair(server, stack)
+        for talker, _ in talkers.values():
+            assert await replied(talker) == "completed"
+        await stack.enter_async_context(talking(server.wire))
+        assert await refused(server) and await refused(server)
+        for _ in range(2):  # whichever front answers
+            told = await server.system()
+            assert told["seats"] == {"taken": SEATS, "free": 0, "total": SEATS}
+            assert told["conversations"]["opened"] == SEATS
+            assert told["conversations"]["refused"] == 2 and told["conversations"]["replies"] == 2
+            taken = {each["name"]: each["seats_taken"] for each in told["processes"]}
+            assert sorted(taken.values()) == [0, 1, 2] and taken["models"] == 0
+            assert {each["ever"]["n"] for each in told["stages"]} == {2}
+    await until_free(server)
+
+
+async def test_withdrawing_and_deleting_reach_a_conversation_in_another_front(
+    server: Many,
+) -> None:
+    async with AsyncExitStack() as stack:
+        talkers = await pair(server, stack)
+        for talker, _ in talkers.values():
+            await talker.send("attune.consent", **ALL)
+            await talker.until("attune.recording")
+            assert await replied(talker) == "completed"
+        listed = (await server.get("/api/sessions")).json()["sessions"]
+        ids = {told["id"] for _, told in talkers.values()}
+        assert ids <= {each["id"] for each in listed}
+        for talker, told in talkers.values():
+            own = {"Authorization": f"Bearer {told['secret']}"}
+            path = f"/api/sessions/{told['id']}"
+            less = {"audio": False}
+            answer = await server.ask("POST", f"{path}/consent", headers=own, json=less)
+            assert answer.status_code == 200, answer.text
+            assert answer.json()["consent"] == {**ALL, "audio": False}
+            assert "audio" not in (await talker.until("attune.recording"))["scopes"]
+            gone = await server.ask("DELETE", path, headers=own)
+            assert gone.status_code == 200, gone.text
+            assert (await talker.until("attune.recording"))["reason"] == "deleted"
+            assert await replied(talker) == "completed"
+    await until_free(server)
+
+
+async def test_what_has_one_home_is_found_from_every_front(server: Many) -> None:
+    for _ in range(4):
+        assert (await server.get("/api/arena/leaderboard")).json()["systems"]
+        assert (await server.get("/api/exports")).json()["state"] == "over"
+        assert (await server.get("/api/reports")).status_code == 200
+        missing = await server.get("/api/exports", headers={})
+        assert missing.status_code == 401
+        assert (await server.ask("POST", "/within/tally")).status_code == 404
+
+
+async def test_a_round_of_the_arena_is_voted_on_from_any_front(server: Many) -> None:
+    turn = encode_pcm16(np.concatenate([sound(VOICE, 1.0), sound(HUSH, 1.0)]))
+    for voted in (1, 2):  # whichever front is asked first
+        headers = {"Content-Type": "audio/pcm"}
+        told = await server.ask("POST", "/api/arena/rounds", content=turn, headers=headers)
+        last = orjson.loads(told.text.splitlines()[-1])
+        assert last["type"] == "ready", last
+        path, own = f"/api/arena/rounds/{last['round_id']}", f"Bearer {last['secret']}"
+        for side in "ab":
+            heard = await server.get(f"{path}/answers/{side}", headers={"Authorization": own})
+            assert heard.content[:4] == b"RIFF"
+        vote = {"headers": {"Authorization": own}, "json": {"vote": "a"}}
+        assert (await server.ask("POST", f"{path}/vote", **vote)).status_code == 200
+        assert (await server.get("/api/arena/leaderboard")).json()["rounds"] == voted
+
+
+async def test_a_front_that_is_killed_takes_only_its_own_conversations_and_comes_back(
+    server: Many,
+) -> None:
+    async with AsyncExitStack() as stack:
+        talkers = await pair(server, stack)
+        (lost, told), (left, _) = talkers["front 1"], talkers["front 0"]
+        await lost.send("attune.consent", **ALL)
+        await lost.until("attune.recording")
+        assert await replied(lost) == "completed"
+        before = server.pids()["front 1"]
+        kill(before)
+
+        async def back() -> bool:
+            return server.pids()["front 1"] != before
+
+        await until(back)
+        assert await replied(left) == "completed"
+        assert (await server.system())["seats"]["taken"] == 1
+        again = await stack.enter_async_context(talking(server.wire, "?attune=1"))
+        assert server.home_of((await introduced(again))["id"]) == "front 1"
+        assert await replied(again) == "completed"
+        path = f"/api/sessions/{told['id']}"
+
+        async def whole() -> bool:
+            state: str = (await server.get(path)).json()["session"]["state"]
+            return state == "repaired"
+
+        await until(whole)
+    await until_free(server)
+
+
+async def test_a_model_process_that_is_killed_costs_a_reply_and_no_conversation(
+    server: Many,
+) -> None:
+    async with AsyncExitStack() as stack:
+        talkers = await pair(server, stack)
+        before = server.pids()["models"]
+        for talker, _ in talkers.values():
+            await talker.send("response.create")
+            await talker.until("response.created")
+        kill(before)
+        for talker, _ in talkers.values():
+            done = await talker.until("response.done")
+            assert done["response"]["status"] == "failed"
+
+        async def back() -> bool:
+            is_other = server.pids().get("models", before) != before
+            return is_other and (await server.get("/ready")).status_code == 200
+
+        await until(back)
+        for talker, _ in talkers.values():
+            assert await replied(talker) == "completed"
+    await until_free(server)
+
+
+async def test_a_parent_told_to_stop_ends_all_and_leaves_recordings_whole(tmp_path: Path) -> None:
+    async with many(tmp_path, "--models", "standin", "--clock", "samples") as server:
+        children = server.parent.children()
+        assert len(children) == 3
+        async with AsyncExitStack() as stack:
+            talkers = await pair(server, stack)
+            for talker, _ in talkers.values():
+                await talker.send("attune.consent", **ALL)
+                await talker.until("attune.recording")
+                assert await replied(talker) == "completed"
+            server.parent.send_signal(signal.SIGTERM)
+            assert await asyncio.to_thread(server.parent.wait, 30) == 0
+        assert not psutil.wait_procs(children, 1)[1]
+    files = sorted((tmp_path / "runs").rglob("session.json"))
+    states = [orjson.loads(file.read_bytes())["state"] for file in files]
+    whys = [orjson.loads(file.read_bytes())["ended"]["why"] for file in files]
+    assert states == ["finished"] * 2 and whys == ["server_stopped"] * 2
+    assert "Traceback" not in server.log.read_text()
+
+
+async def test_no_process_outlives_a_parent_that_is_killed(tmp_path: Path) -> None:
+    async with many(tmp_path, "--models", "standin") as server:
+        children = server.parent.children()
+        kill(server.parent.pid)
+        gone, alive = await asyncio.to_thread(psutil.wait_procs, children, 30)
+        assert len(gone) == 3 and not alive
+
+
+async def test_settings_that_cannot_be_used_are_told_in_a_line(tmp_path: Path) -> None:
+    def told(*flags: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "server", "--port", "0", "--processes", "2", *flags]
+        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
+
+    unfit = tmp_path / "unfit.toml"
+    unfit.write_text('profile = "standin"\n[models.speaker]\nbackend = "none"\n')
+    answer = await asyncio.to_thread(told, "--config", str(unfit))
+    assert answer.returncode == 2
+    assert answer.stderr.startswith("attune: unknown speaker backend 'none'")
+    assert answer.stderr.count("\n") == 1
+
+
+async def test_two_fronts_share_one_set_of_real_models(tmp_path: Path) -> None:
+    samples, rate = soundfile.read(SPEECH, dtype="float32")
+    speech = resample(samples, rate, WIRE_RATE)
+    used = {}
+    for processes in (1, 2):
+        folder = tmp_path / str(processes)
+        folder.mkdir()
+        async with (
+            many(folder, "--clock", "samples", processes=processes) as server,
+            AsyncExitStack() as stack,
+        ):
+            for _ in range(processes):
+                talker = await stack.enter_async_context(talking(server.wire, "?attune=1"))
+                await talker.send_audio(speech)
+                done = await play_until(talker, "response.done")
+                assert done["response"]["status"] == "completed"
+                heard = talker.of("conversation.item.input_audio_transcription.completed")
+                assert "stitch" in heard[0]["transcript"].lower()
+                assert [each for each in talker.of("attune.percept") if each["final"]]
+            family = [server.parent, *server.parent.children()]
+            used[processes] = sum(each.memory_full_info().pss for each in family)
+    print({count: round(size / 2**20) for count, size in used.items()}, "MB")
+    assert used[2] < 1.5 * used[1]  # far from twice: the weights are there once
