@@ -312,8 +312,6 @@ def create(
         finally:
             house.porter.admission.leave(entered.guest)
 
-    for route in app.routes:  # FastAPI works them out when first asked: not while people talk
-        route.matches({"type": "http", "method": "GET", "path": "/", "root_path": ""})
     app.state.house = house
     return app
 

@@ -188,7 +188,7 @@ async def serve(
     await warm(models)
     app = served.build(models, settings, ALONE)
     app.state.house.supervised = kept
-    settle()
+    settle(app)
     server = Server(web(app, settings), served.opened)
     try:
         await server.serve(sockets=[door])
@@ -196,23 +196,18 @@ async def serve(
         raise config.ConfigError(no_door(settings.host, settings.port, error)) from None
 
 
-def settle() -> None:
+def settle(app: FastAPI) -> None:
+    """What could be done later is done before people talk."""
+    for route in app.routes:  # FastAPI works them out when first asked
+        route.matches({"type": "http", "method": "GET", "path": "/", "root_path": ""})
+    settle_memory()
+
+
+def settle_memory() -> None:
     """What is loaded stays: the collector need not walk through it again while people talk."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 50, 100)
-
-
-def wire(app: Any) -> uvicorn.Config:
-    """How an application is served, wherever its connections come from."""
-    return uvicorn.Config(
-        app,
-        ws="websockets-sansio",
-        ws_max_size=MAX_MESSAGE_BYTES,
-        ws_per_message_deflate=False,  # speech does not compress, and it costs a core
-        log_level="warning",
-        timeout_graceful_shutdown=5,
-    )
 
 
 def uvloop_run(main: Coroutine[Any, Any, None]) -> None:

@@ -170,7 +170,7 @@ async def test_the_network_runs_in_a_thread_of_its_own() -> None:
     words = Words(encoder=encoder)
     assert await words.mood("Hello.") == words.judge("Hello.")
     words.close()
-    assert encoder.threads == {"words_0", "MainThread"}
+    assert encoder.threads == {"words", "MainThread"}
 
 
 def judged(words: Words, transcript: str) -> WordsMood:

@@ -100,7 +100,7 @@ async def _serve(served: Served, settings: Config, place: Place) -> None:
     together = Together(place.number, place.table, place.chores, line, neighbours)
     try:
         app = served.build(models, settings, together)
-        settle()
+        settle(app)
         door = inner_door(place.folder, place.number)
         forwarding = Forwarding(app, neighbours, together.private(app), HOME)
         outside = web(forwarding, settings)

@@ -19,7 +19,7 @@ from models.protocols import Attention, Models
 from models.warm import warm
 from models.worker import Worker
 from server.config import Config, choices
-from server.launch import settle, uvloop_run
+from server.launch import settle_memory, uvloop_run
 from server.private_log import where
 from server.processes import messages
 from server.processes.messages import BUFFER, Message, Unreadable
@@ -183,7 +183,7 @@ def run(settings: Config, path: Path, ready: Callable[[], None]) -> None:
 
 async def serve(models: Models, path: Path, ready: Callable[[], None]) -> None:
     await warm(models)
-    settle()
+    settle_memory()
     stop = asyncio.Event()
     for sign in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(sign, stop.set)
