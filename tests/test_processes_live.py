@@ -231,12 +231,19 @@ async def test_a_parent_told_to_stop_ends_all_and_leaves_recordings_whole(tmp_pa
     assert "Traceback" not in server.log.read_text()
 
 
+def sockets(folder: Path) -> list[Path]:
+    """Where processes that were told to keep their sockets here do so."""
+    return list(folder.glob("attune-*"))
+
+
 async def test_no_process_outlives_a_parent_that_is_killed(tmp_path: Path) -> None:
-    async with many(tmp_path, "--models", "standin") as server:
+    async with many(tmp_path, "--models", "standin", TMPDIR=str(tmp_path)) as server:
         children = server.parent.children()
+        assert sockets(tmp_path)
         kill(server.parent.pid)
-        gone, alive = await asyncio.to_thread(psutil.wait_procs, children, 30)
+        gone, alive = await asyncio.to_thread(psutil.wait_procs, children, 40)
         assert len(gone) == 3 and not alive
+        assert not sockets(tmp_path)
 
 
 async def test_settings_that_cannot_be_used_are_told_in_a_line(tmp_path: Path) -> None:

@@ -1,9 +1,11 @@
 """A process that ends when its parent is gone, however the parent ended."""
 
 import os
+import shutil
 import signal
 import threading
 import time
+from pathlib import Path
 
 PATIENCE_SEC = 25.0  # to end in good order
 
@@ -11,7 +13,8 @@ PATIENCE_SEC = 25.0  # to end in good order
 class Lifeline:
     """A pipe that only the parent can write to, and never does: it closes when the parent ends."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder  # the parent's, which it cannot take away itself then
         self._read, self._write = os.pipe()
 
     def hold(self) -> None:
@@ -21,6 +24,7 @@ class Lifeline:
 
     def _watch(self) -> None:
         os.read(self._read, 1)
+        shutil.rmtree(self._folder, ignore_errors=True)
         os.kill(os.getpid(), signal.SIGTERM)
         time.sleep(PATIENCE_SEC)
         os.kill(os.getpid(), signal.SIGKILL)

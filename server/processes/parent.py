@@ -64,7 +64,7 @@ class Parent:
         self._door = door
         self._folder = folder
         self._table = Table(settings.seats, count, folder / "seats.lock")
-        self._lifeline = Lifeline()
+        self._lifeline = Lifeline(folder)
         self._doorman = Doorman(
             self._table.talking, lambda number: int(self._table.adopted[number]), count
         )
