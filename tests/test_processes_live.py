@@ -20,6 +20,7 @@ from websockets.asyncio.client import connect
 from models.audio import encode_pcm16, resample
 from models.types import WIRE_RATE
 from server.config import ROOT
+from tests.leaving import cut, returned
 from tests.many_processes import Many, kill, many, until
 from tests.talker import HUSH, VOICE, Talker, play_until, sound, talking
 
@@ -100,6 +101,20 @@ async def test_two_who_talk_are_answered_by_two_fronts_and_counted_as_one_server
             taken = {each["name"]: each["seats_taken"] for each in told["processes"]}
             assert sorted(taken.values()) == [0, 1, 2] and taken["models"] == 0
             assert {each["ever"]["n"] for each in told["stages"]} == {2}
+    await until_free(server)
+
+
+async def test_a_lost_client_comes_back_to_its_conversation_through_whichever_front(
+    server: Many,
+) -> None:
+    """Connections are handed out in turn, so that of four some land in the other front."""
+    async with AsyncExitStack() as stack:
+        for talker, told in (await pair(server, stack)).values():
+            for _ in range(4):
+                cut(talker)
+                talker = await stack.enter_async_context(returned(server.wire, talker))
+                assert (await introduced(talker))["id"] == told["id"]
+                assert await replied(talker) == "completed"
     await until_free(server)
 
 
