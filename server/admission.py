@@ -18,6 +18,8 @@ REMEMBERED = 50  # conversations by whose length a wait is estimated
 class Holds(Protocol):
     """How many the machine holds."""
 
+    @property
+    def most(self) -> int: ...
     def total(self, taken: int, settled: int) -> int: ...
     def step(self, settled: int) -> None: ...
 
@@ -69,7 +71,10 @@ class Admission:
 
     @property
     def total(self) -> int:
-        return self._holds.total(self.taken, self._settled)
+        """With those in other processes, of whom only that they sit is known here."""
+        here = len(self._seats.here)
+        elsewhere = self.taken - here
+        return min(self._holds.most, elsewhere + self._holds.total(here, self._settled))
 
     @property
     def free(self) -> int:

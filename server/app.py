@@ -282,7 +282,7 @@ def create(
         async def front() -> HTMLResponse:
             return HTMLResponse(front_page, headers=safe)
 
-    bell = Doorbell(None if config.on_loopback else config.limits.connections_per_minute)
+    bell = Doorbell(config.limits.connections_per_minute if config.exposed else None)
 
     @app.websocket("/v1/realtime")
     async def realtime(socket: WebSocket) -> None:

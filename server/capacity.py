@@ -34,7 +34,7 @@ class Capacity:
         cores: int,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._most = most
+        self.most = most
         self._pressure = pressure
         self._first = max(2, cores // 2)  # before anything is known
         self._now = now
@@ -46,7 +46,7 @@ class Capacity:
         """The seats there are now, the taken ones among them."""
         pressure = self._pressure
         if pressure.level >= Level.SEATS:
-            return min(self._most, max(1, taken))
+            return min(self.most, max(1, taken))
         total = max(self._first, self._proven, settled + max(1, round(settled * GROW)))
         if settled and pressure.used > HARDLY_ANY:
             fit = settled * FULL / pressure.used
@@ -55,7 +55,7 @@ class Capacity:
             total = min(total, int(max(min(self._proven, fit), untried)))
         if self._too_many is not None:
             total = min(total, self._too_many - 1)
-        return min(self._most, max(1, total))
+        return min(self.most, max(1, total))
 
     def step(self, settled: int) -> None:
         """Once a second: learn from how it is."""
@@ -72,7 +72,7 @@ class Capacity:
             if now - self._changed >= RECOVER_SEC:
                 self._too_many += max(1, self._too_many // 8)
                 self._changed = now
-                if self._too_many > self._most:
+                if self._too_many > self.most:
                     self._too_many = None
 
 
@@ -80,10 +80,10 @@ class Fixed:
     """As many as were set, whatever is measured."""
 
     def __init__(self, most: int) -> None:
-        self._most = most
+        self.most = most
 
     def total(self, taken: int, settled: int) -> int:
-        return self._most
+        return self.most
 
     def step(self, settled: int) -> None:
         pass

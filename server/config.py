@@ -132,7 +132,7 @@ class Watching(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     metrics: bool = True  # /metrics, for Prometheus
-    # Whether /metrics wants no token. None: it does unless we are on loopback.
+    # Whether /metrics wants no token. None: only where nobody else can reach us.
     open_metrics: bool | None = None
     # Where traces of turns go: OTLP over HTTP, as http://collector:4318/v1/traces.
     traces: str | None = Field(None, pattern=r"^https?://")
@@ -194,7 +194,7 @@ class Config(BaseSettings):
     talker_tokens: Annotated[list[Token], NoDecode, BeforeValidator(_listed)] = []
     talker_token: Token | None = None  # one more
     talker_token_file: Path | None = None  # more of them, a line each
-    # Signs client secrets. None: one is made at the start, which no other process knows.
+    # Signs client secrets. None: one is made at every start, for all processes of this machine.
     client_secret_key: SecretStr | None = Field(None, min_length=32)
     make_tokens: bool = False  # python -m ui: where tokens are needed and none is set, make some
     insecure: bool = False  # anybody who can reach the server may talk, wherever it listens
@@ -218,7 +218,7 @@ class Config(BaseSettings):
     @property
     def metrics_open(self) -> bool:
         chosen = self.watching.open_metrics
-        return self.on_loopback if chosen is None else chosen
+        return not self.exposed if chosen is None else chosen
 
     @property
     def on_loopback(self) -> bool:

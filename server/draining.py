@@ -57,9 +57,13 @@ class DrainingServer(uvicorn.Server):
         super().handle_exit(sig, frame)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        await self.part()
+        await super().shutdown(sockets)
+
+    async def part(self) -> None:
+        """With everybody who talks."""
         if house := getattr(getattr(self.config.app, "state", None), "house", None):
             await drain(house, self._hurry)
-        await super().shutdown(sockets)
 
 
 async def drain(house: House, hurry: asyncio.Event) -> None:

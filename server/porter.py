@@ -55,7 +55,7 @@ class Porter:
         holds = (
             Capacity(config.seats, self.measured, cores()) if self.measured else Fixed(config.seats)
         )
-        share = None if config.on_loopback else ceil(config.seats * settings.share)
+        share = ceil(config.seats * settings.share) if config.exposed else None
         self.admission = Admission(taken, holds, settings.queue, share)
 
     @asynccontextmanager

@@ -65,9 +65,11 @@ class Mute:
     """A Speaker that makes no sound until it may."""
 
     def __init__(self) -> None:
+        self.asked = asyncio.Event()
         self.may_speak = asyncio.Event()
 
     async def speak(self, clause: str, style: Style) -> AsyncGenerator[SpokenChunk, None]:
+        self.asked.set()
         await self.may_speak.wait()
         async for chunk in StandinSpeaker().speak(clause, style):
             yield chunk

@@ -4,6 +4,7 @@ import heapq
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +12,7 @@ from server import ids
 from server.admission import Admission, Guest, Refused
 from server.capacity import SETTLE_SEC, Capacity, Fixed
 from server.pressure import Level, Load, Pressure
+from server.processes.seating import SharedSeats, Table
 from server.seats import OwnSeats
 
 
@@ -36,6 +38,23 @@ def house(
 def sitting(found: Guest | Refused) -> Guest:
     assert isinstance(found, Guest)
     return found
+
+
+def test_each_of_several_processes_lets_in_as_many_as_it_finds_it_holds(tmp_path: Path) -> None:
+    """Of those in the others it knows that they sit, and no more: they are not in its way."""
+    table = Table(64, 2, tmp_path / "lock")
+    time, calm = Time(), Strain()
+    fronts = [
+        Admission(SharedSeats(table, n), Capacity(64, calm, 2, time), 4, None, time)
+        for n in range(2)
+    ]
+    for _ in range(600):  # seconds, in each of which somebody comes to one of the two
+        for front in fronts:
+            front.sit(anybody())
+            front.step()
+        time.now += 1
+    assert table.taken == 64
+    assert [len(front._seated) for front in fronts] == pytest.approx([32, 32], abs=4)
 
 
 # ---- first come, first served

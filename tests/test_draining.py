@@ -27,6 +27,8 @@ from tests.serving import serving, standins
 from tests.talker import HUSH, VOICE, Talker, talking
 from tests.test_recording import ALL, consent, folders, record
 
+pytestmark = pytest.mark.slow
+
 SENTENCE = "Nobody lived in the little house but a cat. "
 
 
@@ -195,7 +197,6 @@ async def _hush(talker: Talker) -> None:
         await asyncio.sleep(0.1)
 
 
-@pytest.mark.slow
 async def test_stopped_under_load_and_started_again_every_recording_is_whole(
     tmp_path: Path,
 ) -> None:
@@ -217,7 +218,6 @@ async def test_stopped_under_load_and_started_again_every_recording_is_whole(
         assert session.ended and session.ended.why == "server_stopped"
 
 
-@pytest.mark.slow
 async def test_a_second_signal_hurries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ATTUNE_DRAIN_SEC", "600")
     # The stand-in says what it heard: a long turn has a long answer in one sentence.

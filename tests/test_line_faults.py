@@ -27,6 +27,8 @@ from tests.talker import HUSH, VOICE, Talker, talking
 from tests.talker import sound as noise
 from tests.test_recording import ALL, channels, consent, folders, pcm, record
 
+pytestmark = pytest.mark.slow
+
 TEXT, BINARY = 1, 2
 
 

@@ -97,6 +97,13 @@ async def test_beyond_loopback_metrics_want_the_operators_token() -> None:
         assert "attune_turns_total" in shown.text
 
 
+async def test_behind_a_proxy_on_this_machine_metrics_want_it_too() -> None:
+    proxied = {"forwarded_allow_ips": ["127.0.0.1"], "operator_token": TOKEN, "insecure": True}
+    async with serving(**proxied) as (url, _), httpx2.AsyncClient() as client:
+        page = url.replace("ws://", "http://").replace("/v1/realtime", "/metrics")
+        assert (await client.get(page)).status_code == 401
+
+
 async def test_metrics_can_be_opened_or_left_out() -> None:
     for watching, status in (({"open_metrics": True}, 200), ({"metrics": False}, 404)):
         async with (

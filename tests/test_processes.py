@@ -313,7 +313,7 @@ async def test_a_model_process_that_goes_breaks_off_its_calls_and_is_found_again
     async with served(tmp_path, speaker=mute) as line:
         assert await line.there()
         speaking = asyncio.create_task(anext(RemoteSpeaker(line).speak("hello", PLAIN)))
-        await asyncio.sleep(0.05)
+        await mute.asked.wait()
     with pytest.raises(BackendError, match="started again"):
         await speaking
     with pytest.raises(BackendError, match="started again"):

@@ -224,6 +224,7 @@ async def test_a_server_may_let_nobody_come_back() -> None:
         await until(lambda: not house.sessions)
 
 
+@pytest.mark.slow
 async def test_what_is_no_longer_kept_cannot_be_gone_on_with() -> None:
     async with nothing_left(), serving() as (url, house), talking(url, "?attune=1") as lost:
         await lost.until("attune.session")
@@ -235,6 +236,7 @@ async def test_what_is_no_longer_kept_cannot_be_gone_on_with() -> None:
 # ---- what is kept of it
 
 
+@pytest.mark.slow
 async def test_one_who_stays_away_is_lost_and_their_recording_whole(tmp_path: Path) -> None:
     rules = {"runs": str(tmp_path)}
     async with (
@@ -252,6 +254,7 @@ async def test_one_who_stays_away_is_lost_and_their_recording_whole(tmp_path: Pa
     assert token(lost).split(".")[2] not in str(lines(tmp_path))
 
 
+@pytest.mark.slow
 async def test_time_nobody_was_there_is_a_gap_and_the_reply_goes_on_after_it(
     tmp_path: Path,
 ) -> None:

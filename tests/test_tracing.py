@@ -88,6 +88,7 @@ async def test_of_a_reply_that_is_hung_up_on_the_trace_says_so() -> None:
         assert [a.value.string_value for a in whole.attributes] == ["broken off"]
 
 
+@pytest.mark.slow
 async def test_a_collector_that_is_not_there_holds_nobody_up() -> None:
     watching = {"traces": "http://127.0.0.1:9/v1/traces"}
     async with serving(watching=watching) as (url, _), talking(url) as talker:

@@ -30,13 +30,11 @@ async def test_a_blocking_call_is_told_with_its_place_and_nothing_else(
         await until(lambda: dog.lag_ms > 0)  # it has begun to ask
         with caplog.at_level(logging.INFO):
             keep_the_loop()
-            await until(lambda: bool(stalls) and bool(caplog.records))
-        assert dog.lag_ms > 20
-    assert len(stalls) == 1 and stalls[0] > 20
-    (told,) = (record.getMessage() for record in caplog.records)
+            await until(lambda: max(stalls, default=0) > 100 and bool(caplog.records))
     line = keep_the_loop.__code__.co_firstlineno + 1
-    assert f"test_watchdog.py:{line}" in told
-    assert "/" not in told and "sleep" not in told
+    told = [record.getMessage() for record in caplog.records]  # a busy machine may stall besides
+    assert any(f"test_watchdog.py:{line}" in each for each in told)
+    assert not any("/" in each or "sleep" in each for each in told)
 
 
 async def test_stalls_in_a_row_are_counted_and_told_once(
@@ -62,8 +60,10 @@ async def test_the_house_counts_its_stalls() -> None:
 
 
 async def test_whoever_leaves_is_watched_no_longer() -> None:
-    dog = Watchdog()
+    stalls: list[float] = []
+    dog = Watchdog(stalls.append)
     async with dog.on_duty():
         await until(lambda: dog.lag_ms > 0)
+    stalls.clear()
     keep_the_loop()
-    assert dog.lag_ms < 100
+    assert not stalls

@@ -33,21 +33,40 @@ class Forwarding:
         self._neighbours = neighbours
         self._private = private
         self._home = home
+        self._relays: set[asyncio.Event] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            if scope.get("server") == (self._neighbours.own_door, None):
-                if scope["path"].startswith(f"{PRIVATE}/"):
-                    await self._private(scope, receive, send)
-                    return
-                scope = _as_seen(scope)
-            elif self._home != self._neighbours.number and _is_at_home(scope["path"]):
+        is_neighbour = scope.get("server") == (self._neighbours.own_door, None)
+        if is_neighbour and scope["type"] in ("http", "websocket"):
+            if scope["type"] == "http" and scope["path"].startswith(f"{PRIVATE}/"):
+                await self._private(scope, receive, send)
+                return
+            scope = _as_seen(scope)
+        elif scope["type"] == "http":
+            if self._home != self._neighbours.number and _is_at_home(scope["path"]):
                 await self._forward(scope, receive, send)
                 return
         elif scope["type"] == "websocket" and (front := self._owner(scope)) is not None:
-            await relay(WebSocket(scope, receive, send), self._neighbours.door(front))
+            over = asyncio.Event()
+            self._relays.add(over)
+            try:
+                name, value = _seen(scope)
+                client = name.decode(), value.decode()
+                socket = WebSocket(scope, receive, send)
+                await relay(socket, self._neighbours.door(front), client)
+            finally:
+                self._relays.discard(over)
+                over.set()
             return
         await self._app(scope, receive, send)
+
+    async def relays_over(self, seconds: float) -> None:
+        """Until neighbours have parted with those whose sockets end here, though not for ever."""
+        waiting = [asyncio.ensure_future(over.wait()) for over in self._relays]
+        if waiting:
+            _, still = await asyncio.wait(waiting, timeout=seconds)
+            for each in still:
+                each.cancel()
 
     def _owner(self, scope: Scope) -> int | None:
         """The neighbour to whose conversation somebody wants to come back."""
@@ -118,8 +137,12 @@ def _is_at_home(path: str) -> bool:
 
 def _headers(scope: Scope) -> list[tuple[bytes, bytes]]:
     kept = [(name, value) for name, value in scope["headers"] if name not in OF_A_CONNECTION]
+    return [*kept, _seen(scope)]
+
+
+def _seen(scope: Scope) -> tuple[bytes, bytes]:
     host, port = scope.get("client") or ("", 0)  # who has hung up already has no address
-    return [*kept, (CLIENT, f"{host} {port}".encode())]
+    return CLIENT, f"{host} {port}".encode()
 
 
 def _as_seen(scope: Scope) -> Scope:

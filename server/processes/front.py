@@ -11,7 +11,7 @@ import uvicorn
 
 from server.chores import Chores
 from server.config import Config, choices
-from server.draining import DrainingServer
+from server.draining import LEAVE_SEC, DrainingServer
 from server.launch import Served, settle, uvloop_run, web
 from server.processes.forwarding import Forwarding
 from server.processes.handing import taken_in
@@ -46,9 +46,14 @@ class FrontServer(DrainingServer):
     """Serves the neighbours' requests, and whatever the parent hands on."""
 
     def __init__(
-        self, settings: uvicorn.Config, place: Place, tls: ssl.SSLContext | None = None
+        self,
+        settings: uvicorn.Config,
+        forwarding: Forwarding,
+        place: Place,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         super().__init__(settings)
+        self._forwarding = forwarding
         self._tls = tls  # on what comes from outside
         self._place = place
         self._adopting: set[asyncio.Task[None]] = set()
@@ -64,6 +69,10 @@ class FrontServer(DrainingServer):
         for connection in taken_in(self._place.hall):
             connection.close()
         await super().shutdown(sockets)
+
+    async def part(self) -> None:
+        seconds = self._forwarding.state.house.config.drain_sec + LEAVE_SEC
+        await asyncio.gather(super().part(), self._forwarding.relays_over(seconds))
 
     def _take_in(self) -> None:
         for connection in taken_in(self._place.hall):
@@ -106,7 +115,7 @@ async def _serve(served: Served, settings: Config, place: Place) -> None:
         outside = web(forwarding, settings)
         outside.load()
         inside = web(forwarding, settings, tls=False)
-        await FrontServer(inside, place, outside.ssl).serve(sockets=[door])
+        await FrontServer(inside, forwarding, place, outside.ssl).serve(sockets=[door])
     finally:
         await neighbours.close()
         models.close()

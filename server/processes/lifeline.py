@@ -7,13 +7,12 @@ import threading
 import time
 from pathlib import Path
 
-PATIENCE_SEC = 25.0  # to end in good order
-
 
 class Lifeline:
     """A pipe that only the parent can write to, and never does: it closes when the parent ends."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, patience_sec: float) -> None:
+        self._patience_sec = patience_sec  # to end in good order
         self._folder = folder  # the parent's, which it cannot take away itself then
         self._read, self._write = os.pipe()
 
@@ -26,5 +25,5 @@ class Lifeline:
         os.read(self._read, 1)
         shutil.rmtree(self._folder, ignore_errors=True)
         os.kill(os.getpid(), signal.SIGTERM)
-        time.sleep(PATIENCE_SEC)
+        time.sleep(self._patience_sec)
         os.kill(os.getpid(), signal.SIGKILL)

@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 
 BACKLOG = 2048
 SIGNS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD)
-STOP_SEC = 25.0  # after which a process that should end is killed
+STOP_SEC = 15.0  # beyond drain_sec, after which a process that should end is killed
 FIRST_PAUSE_SEC, LONGEST_PAUSE_SEC = 0.2, 30.0  # before one that died is started again
 STEADY_SEC = 60.0  # one that lived so long is started again at once
 BUSY_SEC = 0.02  # until connections are offered again that no front could take
@@ -64,7 +64,8 @@ class Parent:
         self._door = door
         self._folder = folder
         self._table = Table(settings.seats, count, folder / "seats.lock")
-        self._lifeline = Lifeline(folder)
+        self._patience_sec = settings.drain_sec + STOP_SEC
+        self._lifeline = Lifeline(folder, self._patience_sec)
         self._doorman = Doorman(
             self._table.talking, lambda number: int(self._table.adopted[number]), count
         )
@@ -255,7 +256,7 @@ class Parent:
         if self._stops > 1:
             self._kill_at = time.monotonic()
             return
-        self._kill_at = time.monotonic() + STOP_SEC
+        self._kill_at = time.monotonic() + self._patience_sec
         if self._is_open:
             with suppress(KeyError):
                 self._selector.unregister(self._door)

@@ -10,21 +10,24 @@ from websockets.asyncio.client import ClientConnection, unix_connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
 from websockets.typing import Subprotocol
 
-TRY_AGAIN_LATER, LOST = 1013, 1006
+from server.porter import TRY_AGAIN_LATER
+from server.sockets import LOST
+
 GONE = 1012  # what a client is told whose neighbour died: it may come back
-HEADERS = ("authorization", "host", "origin", "user-agent", "x-attune-resume")
+HEADERS = ("authorization", "origin", "user-agent", "x-attune-resume")
 
 
-async def relay(socket: WebSocket, door: Path) -> None:
+async def relay(socket: WebSocket, door: Path, client: tuple[str, str]) -> None:
     """Until either side hangs up; what one says in parting is told the other."""
     asked = [(name, socket.headers[name]) for name in HEADERS if name in socket.headers]
+    asked.append(client)
     offered = [Subprotocol(each) for each in socket.scope.get("subprotocols", [])]
     host = socket.headers.get("host", "neighbour")
     try:
         there = await unix_connect(
             str(door),
             f"ws://{host}{socket.url.path}?{urlencode(socket.query_params.multi_items())}",
-            additional_headers=[each for each in asked if each[0] != "host"],
+            additional_headers=asked,
             subprotocols=offered or None,
             user_agent_header=None,
             compression=None,
