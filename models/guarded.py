@@ -25,6 +25,7 @@ from models.protocols import (
 from models.style import Style
 from models.thinking.plan import ReplyPlan
 from models.types import AudioChunk, Samples, SpokenChunk, Turn
+from models.vad_batch import Joinable
 
 T = TypeVar("T")
 
@@ -131,23 +132,59 @@ class _Detector:
         self._breaker = breaker
 
     def open(self) -> VoiceActivity:
-        """Asked for every frame: a failure is noted, and so is the first frame that went well."""
-        hear, breaker = self._bare.open(), self._breaker
-        well = False
+        voice = self._bare.open()
+        if isinstance(voice, Joinable):
+            return _JoinedVoice(voice, voice.soon, self._breaker)
+        return _Voice(voice, self._breaker)
 
-        def heard(frame: Samples) -> float:
-            nonlocal well
-            try:
-                voice = hear(frame)
-            except Exception:
-                breaker.told(well=False)
-                raise
-            if not well:
-                well = True
-                breaker.told(well=True)
-            return voice
 
-        return heard
+class _Voice:
+    """Asked for every frame: a failure is noted, and so is the first frame that went well."""
+
+    def __init__(self, bare: VoiceActivity, breaker: Breaker) -> None:
+        self._bare = bare
+        self._breaker = breaker
+        self._well = False
+
+    def __call__(self, frame: Samples) -> float:
+        try:
+            voice = self._bare(frame)
+        except Exception:
+            self._breaker.told(well=False)
+            raise
+        self._went_well()
+        return voice
+
+    def _went_well(self) -> None:
+        if not self._well:
+            self._well = True
+            self._breaker.told(well=True)
+
+
+class _JoinedVoice(_Voice):
+    """One that can be asked together with others."""
+
+    def __init__(
+        self,
+        bare: VoiceActivity,
+        soon: Callable[[Samples], "asyncio.Future[float]"],
+        breaker: Breaker,
+    ) -> None:
+        super().__init__(bare, breaker)
+        self._soon = soon
+
+    def soon(self, frame: Samples) -> "asyncio.Future[float]":
+        answer = self._soon(frame)
+        answer.add_done_callback(self._noted)
+        return answer
+
+    def _noted(self, answer: "asyncio.Future[float]") -> None:
+        if answer.cancelled():
+            return
+        if answer.exception():
+            self._breaker.told(well=False)
+        else:
+            self._went_well()
 
 
 @dataclass(frozen=True, slots=True)

@@ -308,6 +308,9 @@ def create(
         if entered is None:
             return
         try:
+            if house.stopping:  # it began while they waited
+                await _refuse_stopping(socket)
+                return
             await converse(socket, house, session_id, wish, entered.said)
         finally:
             house.porter.admission.leave(entered.guest)
@@ -362,7 +365,7 @@ async def converse(
         log.error("session %s failed: %s", session_id, where(errors))
         await _break_off(link)
     finally:
-        if link.stopped or house.stopping:
+        if why != "failed" and not session.ended and (link.stopped or house.stopping):
             why = "server_stopped"
         recorder.close(why, clock.time())
         link.release()

@@ -44,6 +44,7 @@ class Porter:
         settings = config.admission
         self._vitals = vitals
         self._patience_sec = settings.patience_sec
+        self._limits = config.limits
         taken = seats or OwnSeats(config.seats)
         self.pulse = Pulse(lambda: taken.taken)
         self.measured: Pressure | None = None
@@ -101,7 +102,7 @@ class Porter:
 
     async def _wait(self, socket: WebSocket, link: WebSocketLink, guest: Guest) -> Entered | None:
         self._vitals.queued += 1
-        waiting = Waiting(socket, link)
+        waiting = Waiting(socket, link, self._limits)
         reading = asyncio.create_task(waiting.read())
         entered = tired = False
         try:

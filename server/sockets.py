@@ -35,6 +35,9 @@ class LineSocket(WebSocketsSansIOProtocol):
         super().connection_lost(exc)
 
     def keepalive_timeout(self) -> None:
+        if not (self.close_sent or self.transport.is_closing()):
+            # The farewell that uvicorn sends is not heard: they are lost, and may come back.
+            self.queue.put_nowait({"type": "websocket.disconnect", "code": LOST})
         super().keepalive_timeout()
         self.abort()
 

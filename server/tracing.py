@@ -24,7 +24,7 @@ AFTER: Mapping[str, tuple[str, ...]] = {
     "gate": ("speech_end",),
     "first_sent": ("gate", "first_audio"),
 }
-NEEDS = ("opentelemetry",)
+NEEDS = ("opentelemetry.sdk.trace", "opentelemetry.exporter.otlp.proto.http")
 FLUSH_MS = 2_000  # how long a stopping server waits for the last traces to leave
 
 
@@ -64,9 +64,15 @@ class Tracer:
 
 def check(endpoint: str | None) -> None:
     """Whether what is set can be done at all: one line for the person who set it."""
-    missing = [name for name in NEEDS if endpoint and find_spec(name) is None]
-    if missing:
-        raise ConfigError(f"watching.traces needs {missing[0]}: pip install -e '.[tracing]'")
+    if endpoint and not _there():
+        raise ConfigError("watching.traces needs OpenTelemetry: pip install -e '.[tracing]'")
+
+
+def _there() -> bool:
+    try:
+        return all(find_spec(name) is not None for name in NEEDS)
+    except ModuleNotFoundError:  # not even what it is a part of
+        return False
 
 
 def provider(endpoint: str) -> Any:

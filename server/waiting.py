@@ -1,11 +1,13 @@
 """What somebody says while they wait for a seat: little is kept, and no sound at all."""
 
+import time
 from contextlib import suppress
 
 import orjson
 from starlette.websockets import WebSocket
 
 from server.errors import ClientError
+from server.limits import Limits, Meter, PassedOver
 from server.link import LinkLost, WebSocketLink
 from server.server_events import event
 
@@ -18,18 +20,23 @@ SOUND = "input_audio_buffer."
 class Waiting:
     """Reads along, so that hanging up is noticed, until somebody else does."""
 
-    def __init__(self, socket: WebSocket, link: WebSocketLink) -> None:
+    def __init__(self, socket: WebSocket, link: WebSocketLink, limits: Limits) -> None:
         self.kept: list[str] = []
         self._socket = socket
         self._link = link
         self._chars = 0
+        self._meter = Meter(limits, time.monotonic())
 
     async def read(self) -> None:
-        """Until they hang up."""
-        while True:
+        """Until they hang up, or have said far too much."""
+        while not self._meter.over(time.monotonic()):
             message = await self._socket.receive()
             if message["type"] == "websocket.disconnect":
                 return
+            try:
+                self._meter.message(time.monotonic())
+            except (ClientError, PassedOver):
+                continue
             text = message.get("text")
             if text is None or _is_sound(text):
                 continue  # nobody listens yet, and nothing is recorded

@@ -24,6 +24,8 @@ except ImportError:  # no compiled wheel for this machine
 NAME = "attune.wire"  # among the ASGI extensions
 TEXT, BINARY = 0x81, 0x82  # first byte of a whole message
 MASKED = 0x80
+CONTROL = 0x08  # in the first byte of pings, pongs and close frames
+MOST_CONTROLS = 100  # a second
 SHORT, LONG = 126, 127  # the length follows, in two or in eight bytes
 _SHORT, _LONG = Struct(">H"), Struct(">Q")
 _SHORT_HEADER, _LONG_HEADER = Struct(">BBH"), Struct(">BBQ")
@@ -40,6 +42,7 @@ class Wire(LineSocket):
         self._listener: Listener | None = None
         self._framed = False  # the handshake is over: all that comes is frames
         self._begun = b""  # of a frame's header, too little to tell its length
+        self._controls, self._controls_since = 0, 0.0
         self._owed = 0  # bytes of a frame whose beginning websockets has been given
 
     # -- for the link
@@ -95,6 +98,8 @@ class Wire(LineSocket):
             data, self._begun = self._begun + data, b""
         at, have = 0, len(data)
         while at < have:
+            if self.conn.parser_exc is not None or self.transport.is_closing():
+                return  # it is being hung up on
             if self._owed:
                 part = data[at : at + self._owed]
                 self._owed -= len(part)
@@ -109,6 +114,9 @@ class Wire(LineSocket):
                     message = apply_mask(data[begin:end], data[begin - 4 : begin])
                     self._hand_over(message, data[at] == TEXT)
                     at = end
+                elif data[at] & CONTROL and self._pesters():
+                    self.abort()
+                    return
                 else:
                     self._owed = end - at
 
@@ -120,6 +128,20 @@ class Wire(LineSocket):
         whole, self.frames = b"".join(self.frames), []
         if not self.close_sent:
             self._hand_over(whole, self.curr_msg_data_type == "text")
+
+    def handle_ping(self) -> None:
+        """Answered, unless whoever asks does not even read the answers."""
+        answer = b"".join(self.conn.data_to_send())
+        if self.writable.is_set():
+            self.transport.write(answer)
+
+    def _pesters(self) -> bool:
+        """Whether control frames, which nobody else counts, come as fast as nobody needs them."""
+        now = self.loop.time()
+        if now - self._controls_since >= 1.0:
+            self._controls, self._controls_since = 0, now
+        self._controls += 1
+        return self._controls > MOST_CONTROLS
 
     # -- the short way
 

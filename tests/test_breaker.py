@@ -16,9 +16,11 @@ from models.errors import BackendError, Hung, OutOfOrder, UnfitInput
 from models.guarded import PATIENCE, Patience, breakers, guarded
 from models.protocols import Models
 from models.style import PLAIN
-from models.types import EAR_RATE, AudioChunk, Turn
+from models.types import EAR_RATE, FRAME, AudioChunk, Samples, Turn
 from models.worker import Worker
+from server.ear import Ear
 from server.probing import Prober
+from server.turns import TurnOptions
 from tests.serving import standins
 
 SURE = Backoff(first_sec=1.0, longest_sec=8.0, dice=lambda: 0.5)
@@ -269,6 +271,34 @@ async def test_a_model_stuck_in_its_thread_is_given_up_and_its_worker_still_clos
     assert kept["transcriber"].hung
     worker.close()
     free.set()
+
+
+async def test_a_guarded_voice_detector_is_still_asked_together_with_others(now: Now) -> None:
+    class Together:
+        """A VoiceDetector whose voices can be joined."""
+
+        def open(self) -> "Together":
+            return self
+
+        def __call__(self, frame: Samples) -> float:
+            return 0.25
+
+        def soon(self, frame: Samples) -> "asyncio.Future[float]":
+            answer: asyncio.Future[float] = asyncio.get_running_loop().create_future()
+            if frame.any():
+                answer.set_result(0.75)
+            else:
+                answer.set_exception(BackendError("voice_detector", "It heard nothing."))
+            return answer
+
+    models, breakers = house(now, voice_detector=Together())
+    joined = Ear(models.voice_detector.open(), TurnOptions()).joined
+    assert joined is not None
+    assert await joined.soon(np.ones(FRAME, np.float32)) == 0.75
+    with pytest.raises(BackendError):
+        await joined.soon(np.zeros(FRAME, np.float32))
+    await asyncio.sleep(0)  # whoever waits is told before the breaker is
+    assert breakers["voice_detector"].failures == 1
 
 
 async def test_all_roles_work_behind_their_guards(now: Now) -> None:

@@ -21,7 +21,7 @@ import pytest
 from models.types import WIRE_RATE
 from server import link
 from server.recording.folder import verify
-from tests.leaving import nothing_left, until
+from tests.leaving import nothing_left, returned, until
 from tests.serving import serving, standins
 from tests.talker import HUSH, VOICE, Talker, talking
 from tests.talker import sound as noise
@@ -102,6 +102,18 @@ async def test_a_client_that_answers_no_ping_is_let_go() -> None:
     async with serving(**settings) as (url, house), nothing_left(), raw(url):
         assert len(house.sessions) == 1
         await until(lambda: not house.sessions)
+
+
+async def test_a_client_that_answers_no_ping_may_come_back() -> None:
+    """A phone without a network says nothing, and is soon there again."""
+    settings: dict[str, Any] = {"clock": "wall", "ping_sec": 0.1, "resume_sec": 30}
+    async with serving(**settings) as (url, house), talking(url, "?attune=1") as lost:
+        await lost.until("attune.session")
+        lost.socket.transport.pause_reading()  # and so it answers none
+        (talk,) = house.talks
+        await until(lambda: talk.link.socket is None)
+        async with returned(url, lost) as back:
+            assert back.of("attune.resumed")
 
 
 async def test_a_client_that_reads_nothing_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:

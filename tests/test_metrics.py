@@ -98,8 +98,11 @@ async def test_beyond_loopback_metrics_want_the_operators_token() -> None:
 
 
 async def test_behind_a_proxy_on_this_machine_metrics_want_it_too() -> None:
-    proxied = {"forwarded_allow_ips": ["127.0.0.1"], "operator_token": TOKEN, "insecure": True}
-    async with serving(**proxied) as (url, _), httpx2.AsyncClient() as client:
+    proxy = ["127.0.0.1"]
+    async with (
+        serving(forwarded_allow_ips=proxy, operator_token=TOKEN, insecure=True) as (url, _),
+        httpx2.AsyncClient() as client,
+    ):
         page = url.replace("ws://", "http://").replace("/v1/realtime", "/metrics")
         assert (await client.get(page)).status_code == 401
 

@@ -427,6 +427,7 @@ class Halls:
     def taken_in(self, front: int) -> int:
         found = taken_in(self.ends[2 * front + 1])
         for connection in found:
+            assert connection is not None, "none was lost"
             connection.close()
         self.adopted[front] += len(found)
         return len(found)
@@ -601,6 +602,38 @@ async def test_what_is_private_is_answered_to_neighbours_only(tmp_path: Path) ->
     for door in (("127.0.0.1", 7860), ("127.0.0.1", None)):
         (told,) = await answered(app, "/within/forget", door)
         assert told["type"] == "public"
+
+
+async def test_nobody_outside_reaches_what_is_private_by_a_detour(tmp_path: Path) -> None:
+    """On its way to the front at home an address is tidied up, and becomes another."""
+    asked: list[str] = []
+
+    async def private(scope: Scope, receive: Receive, send: Send) -> None:
+        asked.append(scope["path"])
+        await PlainTextResponse("private")(scope, receive, send)
+
+    async def public(scope: Scope, receive: Receive, send: Send) -> None:
+        await PlainTextResponse("public")(scope, receive, send)
+
+    home = Forwarding(public, Neighbours(tmp_path, 0, 2), private, home=0)
+    server = FrontlessServer(uvicorn.Config(home, log_level="warning", lifespan="off"))
+    serving = asyncio.create_task(server.serve(sockets=[inner_door(tmp_path, 0)]))
+    await until(lambda: server.started)
+    neighbours = Neighbours(tmp_path, 1, 2)
+    try:
+        other = Forwarding(public, neighbours, private, home=0)
+        for path in ("/api/arena/../../within/forget", "/api/arena/x/../../../within/tally"):
+            told = await answered(other, path, ("127.0.0.1", 7860))
+            assert told[1]["body"] == b"public"
+        # Nor would it be private if it got there.
+        forged = {"x-attune-client": "192.0.2.7 5000"}
+        await neighbours.client(0).post("/within/forget", headers=forged)
+        assert asked == []
+        assert await neighbours.client(0).post("/within/tally") and asked == ["/within/tally"]
+    finally:
+        await neighbours.close()
+        server.should_exit = True
+        await serving
 
 
 async def test_a_request_that_was_passed_on_keeps_its_clients_address(tmp_path: Path) -> None:

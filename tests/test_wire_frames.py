@@ -121,6 +121,31 @@ async def test_what_breaks_the_protocol_ends_the_connection_with_its_code(
         assert await talker.closed() == code
 
 
+async def test_after_a_mistake_in_the_protocol_nothing_more_is_read() -> None:
+    async with serving() as (url, house), bare(url) as talker:
+        talker.writer.write(framed(mistake("last")))
+        await talker.refused()
+        talker.writer.write(b"\x81\x00" * 100_000)  # not masked, each of them
+        assert await talker.closed() == 1002
+        async with bare(url) as other:  # nobody else has waited for it
+            other.writer.write(framed(mistake("last")))
+            assert await other.refused() == ["last"]
+
+
+async def test_who_pings_as_fast_as_they_can_is_hung_up_on() -> None:
+    async with serving(resume_sec=0) as (url, house), bare(url) as talker:
+        talker.writer.write(framed(mistake("last")))
+        await talker.refused()
+        talker.writer.write(framed(b"there?", Opcode.PING) * 50)
+        for _ in range(50):
+            assert (await talker.frame())[0] == Opcode.PONG
+        talker.writer.write(framed(b"", Opcode.PING) * 5_000)
+        with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
+            async with asyncio.timeout(20):
+                while True:
+                    await talker.frame()
+
+
 async def test_a_client_that_compresses_is_understood_and_understands() -> None:
     config = Config.model_validate({"clock": "samples", "profile": "standin"})
     application = app.create(standins(), config)

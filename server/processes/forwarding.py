@@ -38,7 +38,9 @@ class Forwarding:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         is_neighbour = scope.get("server") == (self._neighbours.own_door, None)
         if is_neighbour and scope["type"] in ("http", "websocket"):
-            if scope["type"] == "http" and scope["path"].startswith(f"{PRIVATE}/"):
+            # What is passed on for somebody else names them, and is never private.
+            asks_itself = not any(name == CLIENT for name, _ in scope["headers"])
+            if asks_itself and scope["type"] == "http" and scope["path"].startswith(f"{PRIVATE}/"):
                 await self._private(scope, receive, send)
                 return
             scope = _as_seen(scope)
@@ -132,6 +134,8 @@ async def _nobody(_: Message) -> None:
 
 
 def _is_at_home(path: str) -> bool:
+    if ".." in path.split("/"):  # on its way it would become another
+        return False
     return any(path == each or path.startswith(f"{each}/") for each in AT_HOME)
 
 

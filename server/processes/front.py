@@ -50,10 +50,12 @@ class FrontServer(DrainingServer):
         settings: uvicorn.Config,
         forwarding: Forwarding,
         place: Place,
+        drain_sec: float,
         tls: ssl.SSLContext | None = None,
     ) -> None:
         super().__init__(settings)
         self._forwarding = forwarding
+        self._drain_sec = drain_sec
         self._tls = tls  # on what comes from outside
         self._place = place
         self._adopting: set[asyncio.Task[None]] = set()
@@ -67,16 +69,19 @@ class FrontServer(DrainingServer):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         asyncio.get_running_loop().remove_reader(self._place.hall)
         for connection in taken_in(self._place.hall):
-            connection.close()
+            if connection:
+                connection.close()
         await super().shutdown(sockets)
 
     async def part(self) -> None:
-        seconds = self._forwarding.state.house.config.drain_sec + LEAVE_SEC
+        seconds = self._drain_sec + LEAVE_SEC
         await asyncio.gather(super().part(), self._forwarding.relays_over(seconds))
 
     def _take_in(self) -> None:
         for connection in taken_in(self._place.hall):
             self._place.table.adopted[self._place.number] += 1
+            if connection is None:
+                continue
             task = asyncio.create_task(self._adopt(connection))
             self._adopting.add(task)
             task.add_done_callback(self._adopting.discard)
@@ -115,7 +120,9 @@ async def _serve(served: Served, settings: Config, place: Place) -> None:
         outside = web(forwarding, settings)
         outside.load()
         inside = web(forwarding, settings, tls=False)
-        await FrontServer(inside, forwarding, place, outside.ssl).serve(sockets=[door])
+        await FrontServer(inside, forwarding, place, settings.drain_sec, outside.ssl).serve(
+            sockets=[door]
+        )
     finally:
         await neighbours.close()
         models.close()

@@ -22,22 +22,26 @@ def to_front(hall: socket.socket, connection: socket.socket) -> bool:
     return True
 
 
-def taken_in(hall: socket.socket) -> list[socket.socket]:
-    """What was handed to us by now."""
-    found: list[socket.socket] = []
+def taken_in(hall: socket.socket) -> list[socket.socket | None]:
+    """What was handed to us by now; None for what was lost on the way."""
+    found: list[socket.socket | None] = []
     room = socket.CMSG_SPACE(array.array("i").itemsize)
     for _ in range(MOST_AT_ONCE):
         try:
-            _, notes, _, _ = hall.recvmsg(len(NOTE), room)
+            note, notes, _, _ = hall.recvmsg(len(NOTE), room)
         except OSError:  # nothing more
             break
-        if not notes:  # the parent is gone
+        if not note:  # the parent is gone
             break
+        if not notes:  # we have as much open as we may: the connection is lost
+            found.append(None)
+            continue
         handles = array.array("i")
         handles.frombytes(notes[0][2])
         found.append(socket.socket(fileno=handles[0]))
     for connection in found:
-        connection.setblocking(False)
+        if connection:
+            connection.setblocking(False)
     return found
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from models import registry
+from models.due import needed
 from models.errors import BackendError
 from models.perception.words import shared_encoder
 from models.protocols import Attention, Models
@@ -101,6 +102,18 @@ class ModelHouse:
         self, asked: Message, writer: asyncio.StreamWriter, wanted: asyncio.Semaphore
     ) -> None:
         role = str(asked.head.get("role", "model"))
+        need = Need(float(asked.head.get("due") or time.monotonic()))
+        with needed(need):
+            await self._answer(asked, role, need, writer, wanted)
+
+    async def _answer(
+        self,
+        asked: Message,
+        role: str,
+        need: "Need",
+        writer: asyncio.StreamWriter,
+        wanted: asyncio.Semaphore,
+    ) -> None:
         try:
             async with aclosing(self._answers[str(asked.head.get("do"))](asked)) as items:
                 while True:
@@ -109,6 +122,7 @@ class ModelHouse:
                         item = await anext(items)
                     except StopAsyncIteration:
                         break
+                    need.began = True
                     writer.write(item.packed())
                     await writer.drain()
             last = Message({"end": True})
@@ -164,6 +178,20 @@ class ModelHouse:
         async with aclosing(self._models.speaker.speak(clause, style)) as chunks:
             async for chunk in chunks:
                 yield messages.of_spoken(chunk)
+
+
+class Need:
+    """By when somebody in a front needs an answer: its first part by then, others in their turn.
+
+    How much of it they have in hand is not known here, so none goes before others' first parts.
+    """
+
+    def __init__(self, when: float) -> None:
+        self.began = False
+        self._when = when
+
+    def __call__(self) -> float:
+        return time.monotonic() if self.began else self._when
 
 
 async def _listen(reader: asyncio.StreamReader, wanted: asyncio.Semaphore) -> None:

@@ -44,7 +44,10 @@ class Neighbours:
 
     def client(self, front: int) -> httpx2.AsyncClient:
         if front not in self._clients:
-            transport = httpx2.AsyncHTTPTransport(uds=str(path_of(self._folder, front)))
+            transport = httpx2.AsyncHTTPTransport(
+                uds=str(path_of(self._folder, front)),
+                limits=httpx2.Limits(max_connections=None),  # slow strangers hold up nobody else
+            )
             # Streams of answers may pause for as long as their makers like.
             patience = httpx2.Timeout(None, connect=PATIENCE_SEC)
             self._clients[front] = httpx2.AsyncClient(
@@ -52,10 +55,12 @@ class Neighbours:
             )
         return self._clients[front]
 
-    async def ask(self, front: int, what: str, **told: Any) -> dict[str, Any] | None:
+    async def ask(
+        self, front: int, what: str, patience_sec: float = PATIENCE_SEC, **told: Any
+    ) -> dict[str, Any] | None:
         """What it answers; None if it is not there just now."""
         try:
-            async with asyncio.timeout(PATIENCE_SEC):
+            async with asyncio.timeout(patience_sec):
                 answer = await self.client(front).post(
                     f"{PRIVATE}/{what}", content=orjson.dumps(told)
                 )

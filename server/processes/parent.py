@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 
 BACKLOG = 2048
 SIGNS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD)
-STOP_SEC = 15.0  # beyond drain_sec, after which a process that should end is killed
+STOP_SEC = 20.0  # beyond drain_sec, after which a process that should end is killed
 FIRST_PAUSE_SEC, LONGEST_PAUSE_SEC = 0.2, 30.0  # before one that died is started again
 STEADY_SEC = 60.0  # one that lived so long is started again at once
 BUSY_SEC = 0.02  # until connections are offered again that no front could take

@@ -1,18 +1,20 @@
 """A socket that belongs to a neighbour's conversation: all that comes is passed on, both ways."""
 
 import asyncio
+import re
 from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlencode
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
 from websockets.asyncio.client import ClientConnection, unix_connect
-from websockets.exceptions import ConnectionClosed, InvalidHandshake
+from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidURI
 from websockets.typing import Subprotocol
 
 from server.porter import TRY_AGAIN_LATER
 from server.sockets import LOST
 
+PLAIN_HOST = re.compile(r"[A-Za-z0-9.-]+(:\d{1,5})?|\[[0-9a-fA-F:]+\](:\d{1,5})?")
 GONE = 1012  # what a client is told whose neighbour died: it may come back
 HEADERS = ("authorization", "origin", "user-agent", "x-attune-resume")
 
@@ -22,11 +24,13 @@ async def relay(socket: WebSocket, door: Path, client: tuple[str, str]) -> None:
     asked = [(name, socket.headers[name]) for name in HEADERS if name in socket.headers]
     asked.append(client)
     offered = [Subprotocol(each) for each in socket.scope.get("subprotocols", [])]
-    host = socket.headers.get("host", "neighbour")
+    host = socket.headers.get("host", "")
+    host = host if PLAIN_HOST.fullmatch(host) else "neighbour"  # which is refused there
+    query = urlencode(socket.query_params.multi_items())
     try:
         there = await unix_connect(
             str(door),
-            f"ws://{host}{socket.url.path}?{urlencode(socket.query_params.multi_items())}",
+            f"ws://{host}{socket.scope['path']}?{query}",
             additional_headers=asked,
             subprotocols=offered or None,
             user_agent_header=None,
@@ -34,7 +38,7 @@ async def relay(socket: WebSocket, door: Path, client: tuple[str, str]) -> None:
             max_size=None,
             ping_interval=None,  # each end of the line is asked by its own server
         )
-    except (OSError, InvalidHandshake, TimeoutError):
+    except (OSError, ValueError, InvalidHandshake, InvalidURI, TimeoutError):
         await socket.accept()
         await socket.close(TRY_AGAIN_LATER, "please try again soon")
         return

@@ -15,6 +15,7 @@ from uuid import uuid4
 import numpy as np
 from numpy.typing import NDArray
 
+from models.due import due
 from models.errors import BackendError
 from models.percept import Percept
 from models.perception.words import Encoder
@@ -54,7 +55,8 @@ class Line:
         raise BackendError(role, GONE)
 
     async def stream(self, role: str, do: str, question: Message) -> AsyncGenerator[Message, None]:
-        question.head |= {"role": role, "do": do}
+        # The clock is the machine's, and the same in all its processes.
+        question.head |= {"role": role, "do": do, "due": due()}
         async with self._connected(role) as (reader, writer):
             writer.write(question.packed())
             while True:

@@ -28,6 +28,7 @@ from server.system_shapes import Process
 from server.tally import Tally
 
 MB = 1 << 20
+TALLY_SEC = 2.0  # an operator who looks does not wait longer for a front
 
 
 class Together:
@@ -43,6 +44,7 @@ class Together:
         self._line = line
         self._neighbours = neighbours
         self._here: Live | None = None
+        self._tallies: dict[int, Tally] = {}
 
     def seats(self, total: int) -> Seats:
         assert total == self._table.seats, "the table was laid for the same settings"
@@ -59,7 +61,13 @@ class Together:
         return not is_own(role, choice)
 
     async def tallies(self) -> Sequence[Tally]:
-        return [Tally.from_json(each) for each in await self._neighbours.ask_all("tally")]
+        """Of one that does not answer, what it said last: or sums would fall, and rise again."""
+        others = self._neighbours.others
+        asked = (self._neighbours.ask(each, "tally", TALLY_SEC) for each in others)
+        for front, told in zip(others, await asyncio.gather(*asked), strict=True):
+            if told is not None:
+                self._tallies[front] = Tally.from_json(told)
+        return list(self._tallies.values())
 
     def processes(self) -> list[Process]:
         talking = [*self._table.talking(), 0]
