@@ -943,7 +943,8 @@ def test_a_real_reply_is_heard_word_for_word_where_it_was_laid() -> None:
     recorded = latency.Latency(ears).measure(one)["reply_latency_ms"].value
     late = scores["turn_latency_sec"].value
     assert recorded is not None and late is not None
-    assert late * 1000 == pytest.approx(recorded, abs=200)  # the network hears soft onsets late
+    # Silero trusts a voice that comes out of silence only after some 130 ms.
+    assert late * 1000 == pytest.approx(recorded, abs=200)
     errors = heard.Heard(ears).measure(one)["reply_wer"].value
     assert errors is not None and errors < 10
 
