@@ -1,6 +1,5 @@
 """The one port: health, a plain page, and conversations on /v1/realtime."""
 
-import asyncio
 import logging
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
@@ -14,9 +13,7 @@ from pydantic import BaseModel
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 
-from models.guarded import breakers, guarded, hears
 from models.protocols import Models
-from models.provenance import describe
 from server import (
     arena_api,
     audio_api,
@@ -29,31 +26,26 @@ from server import (
     system_api,
 )
 from server.access import FROM_ELSEWHERE, Access
-from server.admission import Guest
 from server.arena import opening
 from server.client_secrets import ClientSecrets
 from server.clock import SampleClock, WallClock
 from server.commands import handle
 from server.company import ALONE, Company
-from server.config import Config, choices
-from server.disk import Disk
+from server.config import Config
 from server.draining import Talk
 from server.errors import server_error
 from server.guests import Guests, turn_away
-from server.health import Health
+from server.house import House
 from server.http_refusals import Refusal
 from server.limits import Doorbell, Meter
 from server.link import LinkLost, WebSocketLink
-from server.metrics import Sources, exposed
+from server.metrics import exposed
 from server.neighbours import LOOPBACK
 from server.openapi import DescribedApp
 from server.page import page, policy
-from server.parking import Parking
-from server.porter import TRY_AGAIN_LATER, Porter
+from server.porter import TRY_AGAIN_LATER
 from server.private_log import where
-from server.probing import Prober
-from server.readiness import Judgement, Nobody, Readiness, Supervised
-from server.recording.desk import Desk, used
+from server.readiness import Readiness
 from server.recording.recorder import Why
 from server.relink import Relink
 from server.resuming import resume, token_of
@@ -61,12 +53,8 @@ from server.safe_headers import SafeHeaders
 from server.server_events import event
 from server.session import Session
 from server.session_config import UNNAMED, Attune, SessionConfig, updated
-from server.sessions.library import Library
-from server.tally import Tally
 from server.tracing import tracing
 from server.version import SOFTWARE, VERSION
-from server.vitals import Vitals
-from server.watchdog import Watchdog
 
 log = logging.getLogger(__name__)
 
@@ -78,130 +66,6 @@ class Alive(BaseModel):
     status: Literal["ok"] = "ok"
     version: str
     sessions: int
-
-
-class House:
-    """Who is talking with us now."""
-
-    def __init__(self, models: Models, config: Config, company: Company = ALONE) -> None:
-        self.breakers = breakers()
-        self.models = guarded(models, self.breakers)
-        self.config = config
-        self.company = company
-        self.seats = company.seats(config.seats)
-        self.vitals = Vitals()
-        self.porter = Porter(config, self.vitals, self.seats)
-        self.watchdog = Watchdog(self.vitals.stalled)
-        self.library = Library.open(config.recording.runs, config.recording.spool)
-        self.chosen = choices(config)
-        self.used = used(describe(self.chosen))
-        self.desk = Desk(
-            config.recording,
-            self.library,
-            SOFTWARE,
-            config.profile,
-            self.used,
-        )
-        self.ready = self._was_ready = True
-        self.stopping = False  # nobody new is let in
-        self.health = Health(self.chosen)
-        self.disk = Disk(self.library.local)
-        self.supervised: Supervised = Nobody()
-        self.judgement = Judgement(
-            self.breakers,
-            self.health,
-            self.disk if config.recording.enabled else None,
-            hears=hears(models.responder),
-        )
-        self._perceiver = models.perceiver
-        self.talks: set[Talk] = set()
-        self.parking = Parking(config.resume_sec, company.name)
-        self._rounds: dict[str, Guest] = {}
-
-    @property
-    def sessions(self) -> set[str]:
-        """Those in this process."""
-        return self.seats.here
-
-    def sit(self, who: str) -> bool:
-        """A seat for something that is no call; False if there is none."""
-        guest = self.porter.admission.sit(who)
-        if not isinstance(guest, Guest):
-            return False
-        self._rounds[who] = guest
-        return True
-
-    def rise(self, who: str) -> None:
-        self.porter.admission.leave(self._rounds.pop(who))
-
-    @property
-    def full(self) -> bool:
-        return not self.porter.admission.free
-
-    async def readiness(self) -> Readiness:
-        unable = await self.judgement.unable()
-        able = await self.company.models_there() and not any(each.needed for each in unable)
-        self._was_ready = self.ready and able
-        return Readiness(
-            ready=self._was_ready,
-            profile=self.config.profile,
-            seats_free=self.porter.admission.free,
-            unable=unable,
-            recording=await self.judgement.recording(),
-            backends=self.supervised.backends,
-        )
-
-    @asynccontextmanager
-    async def kept_well(self) -> AsyncGenerator[None, None]:
-        """Meanwhile, what is out of order is tried again and again."""
-        trying = asyncio.create_task(Prober(self.models, self.breakers).run())
-        try:
-            yield
-        finally:
-            trying.cancel()
-            await asyncio.gather(trying, return_exceptions=True)
-
-    async def tally(self) -> Tally:
-        """What all processes have counted."""
-        return Tally.of(self.vitals).joined(await self.company.tallies())
-
-    @property
-    def watch(self) -> system_api.Watch:
-        """What its operator may look at."""
-        return system_api.Watch(
-            vitals=self.vitals,
-            porter=self.porter,
-            seats=self.config.seats,
-            version=VERSION,
-            profile=self.config.profile,
-            models=self.used,
-            perceiver=self._perceiver,
-            records=self.config.recording.enabled,
-            disk=self.disk,
-            health=self.health,
-            breakers=self.breakers,
-            backends=lambda: self.supervised.backends,
-            chosen=self.chosen,
-            company=self.company,
-        )
-
-    @property
-    def figures(self) -> Sources:
-        """What Prometheus may read."""
-        return Sources(
-            info={"version": VERSION, "profile": self.config.profile},
-            gauges={
-                "seats": ("Conversations there is room for.", lambda: self.porter.admission.total),
-                "queue": ("People who wait for a seat.", lambda: self.porter.admission.waiting),
-                "pressure": (
-                    "What is left out: 1 percepts, 2 partials, 3 speculation, 4 seats.",
-                    lambda: self.porter.pressed.level,
-                ),
-                "sessions": ("Conversations going on.", lambda: self.seats.taken),
-                "ready": ("Whether a conversation could be held now.", lambda: self._was_ready),
-            },
-            able=lambda: {role: each.state == "closed" for role, each in self.breakers.items()},
-        )
 
 
 def create(

@@ -12,8 +12,8 @@ import pytest
 from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Page, async_playwright
 
 from models.protocols import Models
-from server.app import House
 from server.config import Config
+from server.house import House
 from tests.serving import UNMEASURED, running, standins
 from ui import app
 

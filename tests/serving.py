@@ -12,9 +12,9 @@ from fastapi import FastAPI
 from models import registry
 from models.protocols import Models
 from server import app
-from server.app import House
 from server.config import PROFILES, Config
 from server.draining import DrainingServer
+from server.house import House
 from server.wire_frames import Wire
 
 # What else runs beside the tests must not decide what conversations do.

@@ -17,13 +17,13 @@ from models.audio import decode_pcm16, encode_pcm16, wav
 from models.errors import BackendError
 from models.types import WIRE_RATE
 from server import app
-from server.app import House
 from server.arena.arena import QUEUE
 from server.arena.ballots import counted
 from server.arena.listening import loudness
 from server.arena_shapes import Step
 from server.client import voice_span
 from server.config import Config
+from server.house import House
 from server.http_refusals import Refusal
 from server.sessions.exchanges import KINDS, turns
 from tests.fakes import Sadness, known

@@ -17,9 +17,9 @@ from websockets.exceptions import ConnectionClosed
 from models.protocols import Models
 from models.standin import StandinSpeaker
 from models.types import Turn
-from server.app import House
 from server.bench.process import served
 from server.draining import drain
+from server.house import House
 from server.recording.folder import left_behind, verify
 from server.recording.record import read
 from tests.leaving import cut, nothing_left, until

@@ -19,7 +19,7 @@ from models.responder_vllm import VllmResponder
 from models.speaker_openai import OpenAISpeaker
 from models.types import AudioChunk
 from models.worker import Worker
-from server.app import House
+from server.house import House
 from server.recording.verify import verify
 from server.reply import APOLOGY, RESTING, UNHEARD
 from server.sessions.format import SESSION_FILE, SessionFile

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from websockets.asyncio.client import connect
 
-from server.app import House
+from server.house import House
 from tests.fuzzing import SEQUENCES, Message
 from tests.serving import serving
 from tests.talker import Talker

@@ -20,8 +20,8 @@ from models.audio import resample
 from models.protocols import Models
 from models.types import EAR_RATE, AudioChunk, Samples
 from models.warm import warm
-from server.app import House
 from server.config import PROFILES
+from server.house import House
 from tests.browser import chromium, open_page, paged
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]

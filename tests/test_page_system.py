@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, expect
 
-from server.app import House
+from server.house import House
 from tests.browser import OPERATOR, chromium, module, open_page, paged
 from tests.made_reports import MADE, made_report
 from tests.talker import talking

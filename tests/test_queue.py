@@ -10,7 +10,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
 from server import porter, waiting
-from server.app import House
+from server.house import House
 from server.pressure import Level
 from tests.serving import serving
 from tests.talker import VOICE, Talker, play_until, talking
