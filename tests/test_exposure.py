@@ -308,7 +308,11 @@ async def _show_secrets_everywhere(url: str, cert: Path, token: str) -> None:
         odd = await client.post("/v1/audio/speech", content=b'{"input": hushed')
         assert odd.status_code == 400
     async with connect(
-        f"{wss}?resume=secret-in-query", ssl=trusted, additional_headers=bearer
+        f"{wss}?resume=0.sess_hushed.secret-in-query", ssl=trusted, additional_headers=bearer
+    ) as nobody:
+        assert json.loads(await nobody.recv())["error"]["code"] == "resume_failed"
+    async with connect(
+        f"{wss}?attune=1&note=secret-in-query", ssl=trusted, additional_headers=bearer
     ) as one:
         await one.recv()
         await one.send('{"type": "session.update", "session": {"instructions": "hushed", "x": 1}}')
