@@ -25,6 +25,7 @@ NAME = "attune.wire"  # among the ASGI extensions
 TEXT, BINARY = 0x81, 0x82  # first byte of a whole message
 MASKED = 0x80
 CONTROL = 0x08  # in the first byte of pings, pongs and close frames
+CANNOT = 1011
 MOST_CONTROLS = 100  # a second
 SHORT, LONG = 126, 127  # the length follows, in two or in eight bytes
 _SHORT, _LONG = Struct(">H"), Struct(">Q")
@@ -89,6 +90,15 @@ class Wire(LineSocket):
             self.scope["extensions"][NAME] = self  # type: ignore[assignment]
 
     def data_received(self, data: bytes) -> None:
+        try:
+            self._received(data)
+        except MemoryError:  # of a message that is too much for us now: only its sender goes
+            self._begun = b""
+            self.conn.fail(CANNOT, "out of memory")
+            self.transport.write(b"".join(self.conn.data_to_send()))
+            self.transport.close()
+
+    def _received(self, data: bytes) -> None:
         if not self._framed:
             super().data_received(data)
             # A frame that came with the request may be in the parser: then it has the rest, too.

@@ -127,7 +127,8 @@ async def greedy(talker: Talker) -> None:
             await talker.append(bytes(8 * MB))
             await talker.settle()
     except ConnectionClosed as closed:
-        assert closed.rcvd is not None and closed.rcvd.code == 1011
+        # Hung up on in the middle of a large message, it may not hear why.
+        assert closed.rcvd is None or closed.rcvd.code == 1011
         assert "Something went wrong on our side" in talker.events[-1]["error"]["message"]
 
 
