@@ -127,9 +127,8 @@ async def greedy(talker: Talker) -> None:
             await talker.append(bytes(8 * MB))
             await talker.settle()
     except ConnectionClosed as closed:
-        # Hung up on in the middle of a large message, it may not hear why.
+        # Hung up on in the middle of a large message, it may not even hear why.
         assert closed.rcvd is None or closed.rcvd.code == 1011
-        assert "Something went wrong on our side" in talker.events[-1]["error"]["message"]
 
 
 async def test_a_server_short_of_memory_goes_on_with_the_others(tmp_path: Path) -> None:
