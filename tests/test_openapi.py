@@ -240,6 +240,7 @@ def test_every_answer_is_one_that_is_described(described: Described, operation: 
         "GET /",
         "GET /health",
         "GET /ready",
+        "GET /metrics",
         "GET /v1/models",
         "GET /api/arena/leaderboard",
         "GET /api/exports/{ticket}",
