@@ -36,11 +36,11 @@ export class Line {
   /**
    * @param {string} url
    * @param {Calls} calls
-   * @param {{patience: number, signal: AbortSignal, protocols: () => Promise<string[]>}} options
+   * @param {{patience: number, signal: AbortSignal, protocols?: () => Promise<string[]>}} options
    *   `patience` ms to try again for; when the signal fires, nothing more is tried; `protocols`
    *   of a socket: one may hold a key that is soon too old for the next
    */
-  constructor(url, calls, { patience, signal, protocols }) {
+  constructor(url, calls, { patience, signal, protocols = async () => [] }) {
     this.#protocols = protocols;
     this.#url = url;
     this.#patience = patience;
