@@ -130,6 +130,7 @@ class House:
             backends=lambda: self.supervised.backends,
             chosen=self.chosen,
             company=self.company,
+            tally=self.tally,
         )
 
     @property

@@ -2,7 +2,7 @@
 
 import asyncio
 import platform
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Annotated
@@ -65,6 +65,7 @@ class Watch:
     backends: Callable[[], list[Backend]]  # processes that we look after
     chosen: Mapping[str, Choice]
     company: Company
+    tally: Callable[[], Awaitable[Tally]]  # of all processes
 
 
 def router(watch: Watch, access: Access, allowed: Callable[[Headers], bool]) -> APIRouter:
@@ -101,7 +102,7 @@ def router(watch: Watch, access: Access, allowed: Callable[[Headers], bool]) -> 
     ) -> System:
         response.headers["Cache-Control"] = "no-store"
         checks = {check.role: check for check in await _checked(watch)}
-        tally = Tally.of(watch.vitals).joined(await watch.company.tallies())
+        tally = await watch.tally()
         return System(
             software=_software(watch),
             machine=_machine(pulse, watch.vitals),

@@ -13,7 +13,7 @@ from server.http_refusals import Refusal
 from server.parking import owner_of
 from server.private_log import where
 from server.processes.neighbours import PRIVATE, Neighbours
-from server.processes.relaying import relay
+from server.processes.relaying import relay, until_one_ends
 from server.resuming import token_of
 
 log = logging.getLogger(__name__)
@@ -80,14 +80,7 @@ class Forwarding:
     async def _forward(self, scope: Scope, receive: Receive, send: Send) -> None:
         over = asyncio.Event()
         passing = asyncio.create_task(self._pass_on(scope, receive, send, over))
-        watching = asyncio.create_task(_until_gone(receive, over))
-        both = (passing, watching)
-        try:
-            await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for task in both:
-                task.cancel()
-            await asyncio.gather(*both, return_exceptions=True)
+        await until_one_ends(passing, asyncio.create_task(_until_gone(receive, over)))
         if not passing.cancelled():
             passing.result()
 

@@ -44,15 +44,18 @@ async def relay(socket: WebSocket, door: Path, client: tuple[str, str]) -> None:
         return
     async with there:
         await socket.accept(there.subprotocol)
-        there_first = asyncio.create_task(_back(there, socket))
-        here_first = asyncio.create_task(_on(socket, there))
-        both = (there_first, here_first)
-        try:
-            await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for task in both:
-                task.cancel()
-            await asyncio.gather(*both, return_exceptions=True)
+        back = asyncio.create_task(_back(there, socket))
+        await until_one_ends(back, asyncio.create_task(_on(socket, there)))
+
+
+async def until_one_ends(*tasks: asyncio.Task[None]) -> None:
+    """Both ways of a line end together, whichever ends first."""
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def _on(socket: WebSocket, there: ClientConnection) -> None:
