@@ -211,6 +211,7 @@ async def converse(
         session.meter = Meter(house.config.limits, clock.time())
     session.ticket = partial(house.parking.ticket, session_id, link)
     link.greet = session.welcome_back
+    link.heard = partial(house.parking.confirm, session_id)
     recorder = session.room.recorder
     why: Why = "failed"
     talk = Talk(session, link)
@@ -231,13 +232,15 @@ async def converse(
     finally:
         if why != "failed" and not session.ended and (link.stopped or house.stopping):
             why = "server_stopped"
-        recorder.close(why, clock.time())
-        link.release()
-        house.parking.forget(session_id)
-        house.talks.discard(talk)
-        talk.over.set()
-        house.vitals.ended(recorder, why)
-        log.info("session %s closed", session_id)
+        try:
+            recorder.close(why, clock.time())
+        finally:  # whatever becomes of the recording, the seat and the line are free
+            link.release()
+            house.parking.forget(session_id)
+            house.talks.discard(talk)
+            talk.over.set()
+            house.vitals.ended(recorder, why)
+            log.info("session %s closed", session_id)
 
 
 def _ending(close_code: int | None) -> Why:

@@ -1,4 +1,8 @@
-"""Conversations a client may come back to: each with a token that works once."""
+"""Conversations a client may come back to: each with a token that works once.
+
+Once is: until the client has been heard over the socket that it opened. One that dies before the
+next token has arrived may be tried again.
+"""
 
 from dataclasses import dataclass
 from hashlib import sha256
@@ -8,10 +12,14 @@ from secrets import token_urlsafe
 from server.relink import Relink
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Ticket:
-    digest: bytes  # of the secret, which itself is not kept
+    """Digests of the secrets, which themselves are not kept."""
+
     link: Relink
+    digest: bytes
+    before: bytes | None = None  # by which the client came back, and may have to once more
+    claimed: bytes | None = None  # whichever of the two it was
 
 
 class Parking:
@@ -28,19 +36,27 @@ class Parking:
             return None
         secret = token_urlsafe(24)
         link.patience_sec = self._resume_sec
-        self._tickets[session_id] = _Ticket(_digest(secret), link)
+        old = self._tickets.get(session_id)
+        claimed = old.claimed if old else None
+        self._tickets[session_id] = _Ticket(link, _digest(secret), claimed, claimed)
         return f"{self._owner}.{session_id}.{secret}"
 
     def claim(self, token: str) -> Relink | None:
-        """The conversation a token is for; it cannot be used again."""
+        """The conversation a token is for."""
         owner, session_id, secret = _parts(token)
         ticket = self._tickets.get(session_id)
         if ticket is None or owner != self._owner:
             return None
-        if not compare_digest(ticket.digest, _digest(secret)):
+        given = _digest(secret)
+        if not any(compare_digest(known, given) for known in (ticket.digest, ticket.before or b"")):
             return None
-        del self._tickets[session_id]
+        ticket.claimed = given
         return ticket.link
+
+    def confirm(self, session_id: str) -> None:
+        """The client is there, and knows the latest token: what it came back by is void."""
+        if ticket := self._tickets.get(session_id):
+            ticket.before = ticket.claimed = None
 
     def forget(self, session_id: str) -> None:
         """The conversation is over."""

@@ -27,6 +27,7 @@ class Relink:
         self.stopped = False  # we hung up
         self._ended = False  # nobody is waited for
         self.greet: Callable[[], Sequence[Event]] = tuple
+        self.heard: Callable[[], object] = bool  # from a client that is back, for the first time
         self._tick_sec = tick_sec
         self._link: WebSocketLink | None = link
         self._last = link
@@ -43,9 +44,13 @@ class Relink:
     async def messages(self) -> AsyncGenerator[str | bytes | Wake, None]:
         """Everything that arrives, until the client hangs up or stays away too long."""
         link: WebSocketLink | None = self._last
+        unheard = False
         while link:
             async with aclosing(link.messages()) as messages:
                 async for message in messages:
+                    if unheard and not isinstance(message, Wake):
+                        unheard = False
+                        self.heard()
                     yield message
             if self._over(link):
                 return
@@ -56,6 +61,7 @@ class Relink:
                     yield wake
             link = self._link
             if link:
+                unheard = True
                 yield Wake.BACK
 
     def wake(self, why: Wake = Wake.NOTE) -> None:

@@ -293,10 +293,10 @@ class Replies:
         reply = running.reply
         heard = reply.playout.heard
         cut = heard < reply.playout.sent or not reply.ended
-        running.task.cancel()
+        if running.task.cancel():  # else it was over just now, and counted
+            self._room.vitals.over(reply.trace.moments, "cut short")
         await asyncio.wait([running.task])
         await reply.tell_end("cancelled", reason)
-        self._room.vitals.over(reply.trace.moments, "cut short")
         if not reply.playout.sent or not cut or not reply.options.in_conversation:
             self._room.recorder.replies.spoken(reply.id)
             return
@@ -320,7 +320,8 @@ class Replies:
             heard = reply.playout.heard
             words = reply.playout.words_until(heard)
             self._room.recorder.replies.cut_off(reply.id, heard, words)
-            self._room.vitals.over(reply.trace.moments, "broken off")
+            if self.speech.task.cancelled():  # else it was over before, and counted
+                self._room.vitals.over(reply.trace.moments, "broken off")
 
     def _silenced_now(self) -> None:
         self._room.ear.silenced(self._room.position_at(self._room.clock.time()))

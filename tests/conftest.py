@@ -1,6 +1,7 @@
-"""What holds for all tests: recordings go to a folder that passes, and under CI=true a browser or
-vLLM test may not be skipped."""
+"""What holds for all tests: recordings go to a folder that passes, logging is left as it was found,
+and under CI=true a browser or vLLM test may not be skipped."""
 
+import logging
 import os
 from collections.abc import Generator
 from pathlib import Path
@@ -17,6 +18,18 @@ def passing_runs(tmp_path_factory: pytest.TempPathFactory) -> Generator[Path, No
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ATTUNE_RECORDING__RUNS", str(runs))
         yield runs
+
+
+@pytest.fixture(autouse=True)
+def logging_left_alone() -> Generator[None, None, None]:
+    """A command that begins to log writes to the output of its own test, which closes with it."""
+    root = logging.getLogger()
+    before, level = list(root.handlers), root.level
+    yield
+    for handler in list(root.handlers):
+        if handler not in before:
+            root.removeHandler(handler)
+    root.setLevel(level)
 
 
 def _refuse(report: pytest.TestReport | pytest.CollectReport) -> None:

@@ -168,12 +168,27 @@ async def test_a_token_opens_one_conversation_once(caplog: pytest.LogCaptureFixt
         for wrong in ("x", "0..", f"{owner}.{session}.", f"1.{session}.{secret}", first + "x", "é"):
             assert await refused(url, wrong) == "resume_failed"
         cut(lost)
-        async with returned(url, lost):
+        async with returned(url, lost) as talker:
+            await talker.say(HUSH, 0.1)
+            await talker.settle()
             assert await refused(url, first) == "resume_failed"
         assert len(house.sessions) <= 1
         assert secret not in repr(vars(house.parking))
     ours = [each.getMessage() for each in caplog.records if not each.name.startswith("websockets")]
     assert len(ours) > 1 and secret not in "".join(ours)
+
+
+async def test_a_line_that_dies_before_the_next_token_arrived_costs_nothing() -> None:
+    async with serving() as (url, _), talking(url, "?attune=1") as lost:
+        await lost.until("attune.session")
+        cut(lost)
+        for _ in range(2):  # it reads nothing of what it is told
+            async with back(url, lost) as socket:
+                await socket.recv()
+                socket.transport.abort()
+        async with returned(url, lost) as talker:
+            await talker.say(HUSH, 0.1)
+            await talker.settle()
 
 
 async def test_a_browser_may_offer_its_token_as_a_sub_protocol() -> None:

@@ -1,0 +1,169 @@
+"""Teaching the reply model: `python -m models.train_reply`.
+
+Three stages, each an adapter on what came before: to understand how people are, to answer them aloud,
+and to let the answer follow from how they speak. Stopped and run again with the same
+options, it goes on where it was.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import torch
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from models.corpus.exchange import CorpusError, Split, load
+from models.tuning import adapters, emobank, examples
+from models.tuning.base import PACKAGED, Base
+from models.tuning.base import load as load_base
+from models.tuning.curves import draw
+from models.tuning.emobank import Perspective
+from models.tuning.encoded import encode
+from models.tuning.examples import Example, Stage
+from models.tuning.lesson import Recipe, Step, learn, read_log
+
+COMMAND = "python -m models.train_reply"
+CHECKED = 150  # held-out examples the loss is watched on
+# The first stage is an adapter of its own, for it may have learned from EmoBank, whose licence it then
+# bears. The other two are one adapter, taught in two steps.
+RECIPES = {
+    Stage.UNDERSTAND: Recipe(epochs=1.0),
+    Stage.REPLY: Recipe(epochs=1.0),
+    Stage.EMPATHY: Recipe(epochs=2.0),
+}
+
+
+class Which(StrEnum):
+    UNDERSTAND = "understand"
+    REPLY = "reply"
+    EMPATHY = "empathy"
+    ALL = "all"
+
+
+class Sides(StrEnum):
+    """Whose emotion of EmoBank's is learned."""
+
+    BOTH = "both"
+    WRITER = "writer"
+    READER = "reader"
+    NONE = "none"
+
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command()
+def main(
+    out: Annotated[Path, typer.Option(help="Where adapters, logs and curves go.")],
+    stage: Annotated[Which, typer.Option(help="Which to train.")] = Which.ALL,
+    base: Annotated[
+        str, typer.Option(help="smollm2 (packaged), a GGUF file, a folder, or a hub's name.")
+    ] = PACKAGED,
+    emobank_folder: Annotated[
+        Path | None, typer.Option("--emobank", help="EmoBank's folder, for the first stage.")
+    ] = None,
+    perspectives: Annotated[Sides, typer.Option(help="Of EmoBank.")] = Sides.BOTH,
+    sentences: Annotated[int, typer.Option(help="Of EmoBank, at most.")] = 1500,
+    scripts: Annotated[int, typer.Option(help="Of the corpus, at most; 0: all.")] = 0,
+    epochs: Annotated[float, typer.Option(help="Of each stage; 0: as the recipe says.")] = 0.0,
+    skip_understanding: Annotated[
+        bool, typer.Option(help="Train the later stages without the first.")
+    ] = False,
+    rank: Annotated[int, typer.Option(help="Of the adapters.")] = adapters.RANK,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same adapters.")] = 7,
+    device: Annotated[str, typer.Option(help="cpu, cuda, …")] = "cpu",
+    threads: Annotated[int, typer.Option(help="Of the processor; 0: all.")] = 0,
+) -> None:
+    """Train the reply model's adapters."""
+    console = Console(stderr=True)
+    if threads:
+        torch.set_num_threads(threads)
+    try:
+        lessons = _lessons(emobank_folder, perspectives, sentences, scripts, seed)
+        for each in _stages(stage, skip_understanding):
+            trained = load_base(base, device)
+            _train(trained, each, lessons[each], out, epochs, rank, seed, skip_understanding, console)
+    except (CorpusError, adapters.AdapterError, ValueError, OSError) as error:
+        console.print(str(error), style="red", markup=False)
+        raise typer.Exit(1) from None
+
+
+Lesson = tuple[list[Example], list[Example]]  # to learn from, and held out
+
+
+def _lessons(
+    folder: Path | None, sides: Sides, sentences: int, scripts: int, seed: int
+) -> dict[Stage, Lesson]:
+    taught, held = load(Split.TRAIN), load(Split.DEV)
+    taught = taught[:scripts] if scripts else taught
+    chosen = _sides(sides) if folder else ()
+    bank = emobank.read(folder) if folder else []
+    learned = emobank.sampled(bank, "train", sentences, seed)
+    asked = emobank.sampled(bank, "dev", CHECKED, seed)
+    return {
+        Stage.UNDERSTAND: (
+            examples.understanding(taught, learned, chosen),
+            examples.understanding(held, asked, chosen),
+        ),
+        Stage.REPLY: (examples.replies(taught), examples.replies(held)),
+        Stage.EMPATHY: (examples.empathy(taught, seed), examples.empathy(held, seed)),
+    }
+
+
+def _sides(sides: Sides) -> Sequence[Perspective]:
+    if sides is Sides.NONE:
+        return ()
+    return tuple(Perspective) if sides is Sides.BOTH else (Perspective(sides.value),)
+
+
+def _stages(which: Which, skip_understanding: bool) -> list[Stage]:
+    if which is not Which.ALL:
+        return [Stage(which.value)]
+    return [each for each in Stage if not (skip_understanding and each is Stage.UNDERSTAND)]
+
+
+def _train(
+    base: Base,
+    stage: Stage,
+    lesson: Lesson,
+    out: Path,
+    epochs: float,
+    rank: int,
+    seed: int,
+    skip_understanding: bool,
+    console: Console,
+) -> None:
+    folder = out / stage
+    recipe = Recipe(**{**asdict(RECIPES[stage]), "seed": seed, **({"epochs": epochs} if epochs else {})})
+    network = base.network
+    if stage is not Stage.UNDERSTAND and not skip_understanding:
+        network = adapters.merged(network, [out / Stage.UNDERSTAND])
+    if stage is Stage.EMPATHY:
+        network = adapters.worn(network, out / Stage.REPLY, trainable=True)
+    else:
+        network = adapters.put_on(network, seed, rank)
+    taught, held = ([encode(base.tokenizer, each) for each in part] for part in lesson)
+    with Progress(
+        TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn(), console=console
+    ) as progress:
+        task = progress.add_task(stage.value)
+
+        def report(step: Step, steps: int) -> None:
+            told = f"{stage.value} {step.step}/{steps} loss {step.loss:.2f}"
+            progress.update(task, description=told, completed=step.step, total=steps)
+
+        learn(network, taught, held[:CHECKED], recipe, folder, base.tokenizer.pad_token_id, report)
+    adapters.save(network, folder, base.name)
+    steps = read_log(folder)
+    draw(f"{stage.value}: loss by step", steps, folder / "loss.svg")
+    card = {"stage": stage, "base": base.name, "recipe": asdict(recipe), "examples": len(taught)}
+    (folder / "trained.json").write_text(json.dumps(card, indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,1 @@
+"""Teaching a reply model to be a good listener: adapters, trained in three stages."""

@@ -1,0 +1,91 @@
+"""Adapters: low-rank changes to a network, put on, saved small, and put together."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from peft import LoraConfig, PeftModel, get_peft_model
+from safetensors.torch import load_file, save_file
+
+FILE, CONFIG, SUM = "adapter_model.safetensors", "adapter_config.json", "adapter_model.sha256"
+RANK = 16
+ALPHA = 32
+PREFIX = "base_model.model."
+
+
+class AdapterError(Exception):
+    """An adapter that cannot be used; the message is a sentence for people."""
+
+
+def put_on(network: Any, seed: int, rank: int = RANK) -> Any:
+    """The network with a new adapter on every linear layer but the last; all else is frozen."""
+    torch.manual_seed(seed)
+    config = LoraConfig(r=rank, lora_alpha=2 * rank, target_modules="all-linear", task_type="CAUSAL_LM")
+    return get_peft_model(network, config)
+
+
+def save(adapted: Any, folder: Path, base: str) -> None:
+    """In half precision, under the base's name, with a hash beside it."""
+    adapted.peft_config["default"].base_model_name_or_path = base
+    adapted.save_pretrained(folder)
+    (folder / "README.md").unlink(missing_ok=True)  # peft's own template of a model card
+    tensors = {name: tensor.half().contiguous() for name, tensor in load_file(folder / FILE).items()}
+    save_file(tensors, folder / FILE, metadata={"format": "pt"})
+    (folder / SUM).write_text(f"{digest(folder / FILE)}  {FILE}\n", encoding="utf-8")
+
+
+def digest(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def check(folder: Path) -> None:
+    """Fails unless the adapter is whole."""
+    if not (folder / FILE).is_file() or not (folder / SUM).is_file():
+        raise AdapterError(f"There is no adapter in {folder}.")
+    if digest(folder / FILE) != (folder / SUM).read_text("utf-8").split()[0]:
+        raise AdapterError(f"The adapter in {folder} is not what its hash says.")
+
+
+def worn(network: Any, folder: Path, *, trainable: bool = False) -> Any:
+    """The network with a saved adapter on it."""
+    check(folder)
+    return PeftModel.from_pretrained(network, str(folder), is_trainable=trainable)
+
+
+def merged(network: Any, folders: Sequence[Path]) -> Any:
+    """The network with the adapters' changes in its own weights, one after the other."""
+    for folder in folders:
+        network = worn(network, folder).merge_and_unload()
+    return network
+
+
+def joined(folders: Sequence[Path], out: Path) -> None:
+    """One adapter that does what several in a row do, for servers that put on one at a time.
+
+    Changes add up, so their factors stand side by side, each with its scale in the second.
+    """
+    for folder in folders:
+        check(folder)
+    parts = [load_file(folder / FILE) for folder in folders]
+    configs = [json.loads((folder / CONFIG).read_text("utf-8")) for folder in folders]
+    tensors: dict[str, Any] = {}
+    for name in parts[0]:
+        if name.endswith("lora_A.weight"):
+            tensors[name] = torch.cat([part[name] for part in parts], dim=0)
+        else:
+            scaled = [part[name] * scale(c) for part, c in zip(parts, configs, strict=True)]
+            tensors[name] = torch.cat(scaled, dim=1)
+    rank = sum(int(config["r"]) for config in configs)
+    out.mkdir(parents=True, exist_ok=True)
+    save_file(tensors, out / FILE, metadata={"format": "pt"})
+    config = {**configs[0], "r": rank, "lora_alpha": rank}
+    (out / CONFIG).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+    (out / SUM).write_text(f"{digest(out / FILE)}  {FILE}\n", encoding="utf-8")
+
+
+def scale(config: Mapping[str, Any]) -> float:
+    return float(config["lora_alpha"]) / float(config["r"])

@@ -1,0 +1,80 @@
+"""EmoBank: sentences with the valence, arousal and dominance their writers and readers are given.
+
+EmoBank is by Buechel and Hahn (EACL 2017), CC BY-SA 4.0. It is not part of this project: adapters
+that learned from it are kept in files of their own, under the same licence.
+"""
+
+import csv
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from models.percept import Affect
+
+# A step of each scale in words: from the left edge on. People hardly ever leave the middle of a
+# scale from 1 to 5: the words follow how often each value is given, not the scale's halves.
+EDGES = (2.6, 2.85, 3.15, 3.4)
+VALENCE = ("unhappy", "rather unhappy", "neither happy nor unhappy", "rather happy", "happy")
+AROUSAL = ("calm", "rather calm", "neither calm nor excited", "rather excited", "excited")
+DOMINANCE = ("helpless", "rather helpless", "neither in charge nor helpless", "rather in charge", "in charge")
+
+
+class Perspective(StrEnum):
+    """Whose emotion."""
+
+    WRITER = "writer"
+    READER = "reader"
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    id: str
+    split: str
+    text: str
+    felt: Mapping[Perspective, Affect]
+
+
+def read(folder: Path) -> list[Sentence]:
+    """All sentences that both sides have rated."""
+    sides = {side: _ratings(folder / f"{side}.csv") for side in Perspective}
+    with (folder / "emobank.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    return [
+        Sentence(row["id"], row["split"], row["text"].strip(), {s: sides[s][row["id"]] for s in sides})
+        for row in rows
+        if all(row["id"] in ratings for ratings in sides.values())
+    ]
+
+
+def _ratings(file: Path) -> dict[str, Affect]:
+    with file.open(encoding="utf-8", newline="") as rows:
+        return {
+            row["id"]: Affect(float(row["V"]), float(row["A"]), float(row["D"]))
+            for row in csv.DictReader(rows)
+        }
+
+
+def in_words(felt: Affect) -> str:
+    said = ", ".join(
+        names[step(value)]
+        for names, value in (
+            (VALENCE, felt.valence),
+            (AROUSAL, felt.arousal),
+            (DOMINANCE, felt.dominance),
+        )
+    )
+    return f"{said[0].upper()}{said[1:]}."
+
+
+def step(value: float) -> int:
+    """Which of the five words a value gets."""
+    return sum(value >= edge for edge in EDGES)
+
+
+def sampled(sentences: Sequence[Sentence], split: str, most: int, seed: int) -> list[Sentence]:
+    """Some of a split's sentences, by chance, in their own order."""
+    found = [each for each in sentences if each.split == split]
+    chosen = set(random.Random(seed).sample(range(len(found)), min(most, len(found))))
+    return [each for at, each in enumerate(found) if at in chosen]

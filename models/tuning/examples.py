@@ -1,0 +1,110 @@
+"""What each stage of training asks, and what it should be answered."""
+
+import random
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from models.corpus.exchange import Exchange, Way
+from models.thinking import told
+from models.thinking.plan import ReplyPlan
+from models.thinking.told import SYSTEM, Told
+from models.tuning.emobank import Perspective, Sentence, in_words
+from models.types import Turn
+
+UNDERSTAND = "You tell how people feel, from their words and how they say them."
+ASKED = {
+    Perspective.WRITER: "How does the one who wrote this feel?",
+    Perspective.READER: "How does one feel who reads this?",
+}
+STATE = "How is the user, and what do they need?"
+STATES = {
+    "happy": "happy", "sad": "sad", "angry": "angry", "fear": "afraid", "disgust": "put off",
+    "surprise": "surprised", "sobbing": "in tears", "breath": "out of breath", "tired": "worn out",
+    "hoarse": "short of voice", "laughter": "amused", "sigh": "weary", "cough": "unwell",
+    "yawn": "sleepy", "moan": "uncomfortable", "shout": "worked up", "whisper": "guarded",
+    "fast": "in a hurry", "slow": "in need of time",
+}  # fmt: skip
+
+
+class Stage(StrEnum):
+    UNDERSTAND = "understand"  # what was said, how, and what it does to whom
+    REPLY = "reply"  # spoken answers to words alone
+    EMPATHY = "empathy"  # answers that follow from how the words were said, with thinking
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A dialogue up to where the model speaks, and what it should say."""
+
+    turns: tuple[Turn, ...]
+    answer: str
+
+
+def understanding(
+    exchanges: Iterable[Exchange],
+    sentences: Iterable[Sentence],
+    perspectives: Sequence[Perspective],
+) -> list[Example]:
+    """Stage one: the state of whoever speaks, and both sides of a sentence's emotion."""
+    found = [
+        Example(
+            (Turn("system", UNDERSTAND), *_dialogue(each, plan, Told.CUE), Turn("user", STATE)),
+            state(plan),
+        )
+        for each in exchanges
+        for plan in (each.plan(way) for way in Way)
+    ]
+    return found + [
+        Example(
+            (Turn("system", UNDERSTAND), Turn("user", f"{ASKED[side]} {sentence.text}")),
+            in_words(sentence.felt[side]),
+        )
+        for sentence in sentences
+        for side in perspectives
+    ]
+
+
+def replies(exchanges: Iterable[Exchange]) -> list[Example]:
+    """Stage two: what to say where nothing but the words is known."""
+    return [
+        Example((Turn("system", SYSTEM), *_lines(each)), each.variants[Way.NEUTRAL].reply)
+        for each in exchanges
+    ]
+
+
+def empathy(exchanges: Iterable[Exchange], seed: int) -> list[Example]:
+    """Stage three: each way of saying it, told in one of the three ways there are, by chance."""
+    rng = random.Random(seed)
+    return [
+        empathic(each, way, rng.choice(list(Told)))
+        for each in exchanges
+        for way in Way
+    ]
+
+
+def empathic(exchange: Exchange, way: Way, how: Told) -> Example:
+    plan = exchange.plan(way)
+    reply = exchange.variants[way].reply
+    answer = f"{told.thought(plan)} {reply}" if how is Told.THINK else reply
+    return Example((Turn("system", SYSTEM), *_dialogue(exchange, plan, how)), answer)
+
+
+def state(plan: ReplyPlan) -> str:
+    """How someone is, in a sentence; of their gender and age, and the place, nothing."""
+    felt = [
+        STATES[each.name] if each.sure else f"perhaps {STATES[each.name]}"
+        for each in plan.heard
+        if each.name in STATES
+    ]
+    return f"They seem {' and '.join(felt) or 'at ease'}. They need {plan.said.need}."
+
+
+def _dialogue(exchange: Exchange, plan: ReplyPlan, how: Told) -> list[Turn]:
+    lines = _lines(exchange)
+    noted = f"{lines[-1].text} {told.note(plan, how)}".strip()
+    return [*lines[:-1], Turn("user", noted)]
+
+
+def _lines(exchange: Exchange) -> list[Turn]:
+    return [Turn(line.role, line.text) for line in exchange.lines]

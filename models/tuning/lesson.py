@@ -1,0 +1,154 @@
+"""One stage of training: from examples to an adapter, in steps that can be taken up again."""
+
+import json
+import math
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from models.tuning.encoded import UNSAID, Batch, Encoded, batches
+
+LOG, STATE = "log.jsonl", "state.pt"
+EVERY = 50  # steps from one saved state to the next
+WARM = 0.05  # of all steps: the pace grows
+LEAST = 0.1  # of the pace, at the end
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How to learn; the same recipe, seed and examples give the same adapter."""
+
+    epochs: float = 2.0
+    batch: int = 16
+    pace: float = 5e-4  # the highest learning rate
+    decay: float = 0.0
+    clip: float = 1.0
+    seed: int = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What is known after a step: of the step's own batch, or of examples held out."""
+
+    step: int
+    loss: float
+    held_out: float | None = None
+
+
+Report = Callable[[Step, int], None]  # the step, and how many there will be
+
+
+def learn(
+    network: Any,
+    examples: Sequence[Encoded],
+    held_out: Sequence[Encoded],
+    recipe: Recipe,
+    folder: Path,
+    pad: int,
+    report: Report,
+) -> None:
+    """Train what of the network is trainable, and leave a log; goes on where it was stopped."""
+    folder.mkdir(parents=True, exist_ok=True)
+    weights = [each for each in network.parameters() if each.requires_grad]
+    optimizer = torch.optim.AdamW(weights, lr=recipe.pace, weight_decay=recipe.decay)
+    per_epoch = math.ceil(len(examples) / recipe.batch)
+    steps = max(1, round(recipe.epochs * per_epoch))
+    done = _resume(folder, network, optimizer, recipe)
+    torch.manual_seed(recipe.seed + done)
+    network.train()
+    step = 0
+    for epoch in range(math.ceil(recipe.epochs)):
+        for batch in batches(examples, recipe.batch, pad, recipe.seed + epoch):
+            if step >= steps:
+                break
+            step += 1
+            if step <= done:
+                continue
+            for group in optimizer.param_groups:
+                group["lr"] = recipe.pace * _pace(step / steps)
+            optimizer.zero_grad()
+            loss = said_loss(network, batch)
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(weights, recipe.clip)
+            optimizer.step()
+            checked = step % EVERY == 0 or step == steps
+            held = mean_loss(network, held_out, recipe.batch, pad) if checked else None
+            told = Step(step, round(float(loss.detach()), 4), held)
+            with (folder / LOG).open("a", encoding="utf-8") as log:
+                log.write(json.dumps(asdict(told)) + "\n")
+            if checked:
+                _save(folder, network, optimizer, recipe, step)
+            report(told, steps)
+
+
+def said_loss(network: Any, batch: Batch) -> Tensor:
+    """How surprising the answers are, by token; only there are words looked for at all."""
+    device = next(network.parameters()).device
+    tokens, mask = batch.tokens.to(device), batch.mask.to(device)
+    body = network.get_base_model() if hasattr(network, "get_base_model") else network
+    hidden = body.model(input_ids=tokens, attention_mask=mask).last_hidden_state[:, :-1]
+    labels = batch.labels[:, 1:].to(device)
+    said = labels != UNSAID
+    return cross_entropy(body.lm_head(hidden[said]).float(), labels[said])
+
+
+@torch.inference_mode()
+def mean_loss(network: Any, examples: Sequence[Encoded], size: int, pad: int) -> float | None:
+    """Over held-out examples; None without any."""
+    if not examples:
+        return None
+    network.eval()
+    losses = [
+        (float(said_loss(network, batch)), int((batch.labels != UNSAID).sum()))
+        for batch in batches(examples, size, pad, 0)
+    ]
+    network.train()
+    return round(sum(loss * n for loss, n in losses) / sum(n for _, n in losses), 4)
+
+
+def read_log(folder: Path) -> list[Step]:
+    lines = (folder / LOG).read_text("utf-8").splitlines()
+    return [Step(**json.loads(line)) for line in lines]
+
+
+def _pace(done: float) -> float:
+    if done < WARM:
+        return done / WARM
+    turn = (done - WARM) / (1 - WARM)
+    return LEAST + (1 - LEAST) * (1 + math.cos(math.pi * turn)) / 2
+
+
+def _save(folder: Path, network: Any, optimizer: Any, recipe: Recipe, step: int) -> None:
+    trained = {n: p.detach().cpu() for n, p in network.named_parameters() if p.requires_grad}
+    state = {
+        "step": step,
+        "recipe": asdict(recipe),
+        "weights": trained,
+        "optimizer": optimizer.state_dict(),
+    }
+    partial = folder / f"{STATE}.partial"
+    torch.save(state, partial)
+    os.replace(partial, folder / STATE)
+
+
+def _resume(folder: Path, network: Any, optimizer: Any, recipe: Recipe) -> int:
+    """The step that was reached before; what was logged after it is taken back."""
+    file = folder / STATE
+    if not file.exists():
+        (folder / LOG).unlink(missing_ok=True)
+        return 0
+    state = torch.load(file, weights_only=True)
+    if state["recipe"] != asdict(recipe):
+        raise ValueError(f"{folder} was begun with another recipe; choose another --out")
+    network.load_state_dict(state["weights"], strict=False)
+    optimizer.load_state_dict(state["optimizer"])
+    kept = [step for step in read_log(folder) if step.step <= state["step"]]
+    text = "".join(json.dumps(asdict(step)) + "\n" for step in kept)
+    (folder / LOG).write_text(text, encoding="utf-8")
+    return int(state["step"])

@@ -1,0 +1,149 @@
+"""The corpus is what its datasheet says, and the validator notices where it is not."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from models.corpus import __main__ as command
+from models.corpus.exchange import FOLDER, CorpusError, Split, Way, load
+from models.corpus.sameness import distinct, grams, openings, self_bleu
+from models.corpus.validate import fingerprint, validate
+from models.thinking.plan import ReplyPlan
+
+Row = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def whole() -> dict[Split, list[Row]]:
+    return {split: _rows(FOLDER / f"{split}.jsonl") for split in Split}
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    for file in (*FOLDER.glob("*.jsonl"), FOLDER / "published.sha256"):
+        shutil.copy(file, tmp_path)
+    return tmp_path
+
+
+def _rows(file: Path) -> list[Row]:
+    return [json.loads(line) for line in file.read_text("utf-8").splitlines()]
+
+
+def _write(folder: Path, split: Split, rows: list[Row]) -> None:
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    (folder / f"{split}.jsonl").write_text(text, encoding="utf-8")
+
+
+def test_the_corpus_has_no_fault() -> None:
+    report = validate()
+    assert report.faults == []
+    counts = report.figures["exchanges"]
+    assert isinstance(counts, dict) and sum(counts.values()) >= 2_000 and counts["test"] >= 200
+
+
+def test_every_plan_is_one_that_the_thinker_could_have_made() -> None:
+    for exchange in load(Split.TEST):
+        for way in Way:
+            plan = exchange.plan(way)
+            assert isinstance(plan, ReplyPlan) and plan.source == "author"
+            assert plan.to_json()["line"].startswith("heard: ")
+            assert {each.sure for each in plan.heard} <= {True, False}
+
+
+# ---- what the validator notices
+
+
+def spoil(row: Row, what: str) -> None:
+    target = row["variants"]["target"]
+    match what:
+        case "it does not end":
+            target["reply"] = target["reply"].rstrip(".!?…")
+        case "cannot be spoken":
+            target["reply"] = "Well *that* went as well as it could have, did it not?"
+        case "it says 'calm down'":
+            target["reply"] = "You should calm down and tell me what the matter is first."
+        case "more than 3 sentences":
+            target["reply"] = "One now. Two now. Three now. Four now."
+        case "a guess is spoken of as heard":
+            target["cues"] = [{"name": "sad", "sure": False}]
+            target["reply"] = "You sound low about it, so we may go slowly with this one."
+        case "something is heard in the neutral variant":
+            row["variants"]["neutral"]["cues"] = [{"name": "yawn"}]
+        case "two variants are said in the same way":
+            row["variants"]["alternative"]["cues"] = target["cues"]
+        case "its turns do not alternate":
+            row["lines"].append({"role": "assistant", "text": "And so it goes on and on."})
+        case "a variant is missing":
+            del row["variants"]["alternative"]
+
+
+FAULTS = (
+    "it does not end", "cannot be spoken", "it says 'calm down'", "more than 3 sentences",
+    "a guess is spoken of as heard", "something is heard in the neutral variant",
+    "two variants are said in the same way", "its turns do not alternate", "a variant is missing",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("what", FAULTS)
+def test_a_fault_of_form_is_found(copy: Path, whole: dict[Split, list[Row]], what: str) -> None:
+    rows = json.loads(json.dumps(whole[Split.DEV]))
+    spoil(rows[3], what)
+    _write(copy, Split.DEV, rows)
+    assert any(rows[3]["id"] in fault and what in fault for fault in validate(copy).faults)
+
+
+def test_a_script_of_another_split_is_a_leak(copy: Path, whole: dict[Split, list[Row]]) -> None:
+    rows = json.loads(json.dumps(whole[Split.TEST]))
+    rows[0]["lines"] = whole[Split.TRAIN][5]["lines"]
+    _write(copy, Split.TEST, rows)
+    faults = validate(copy).faults
+    assert any("of another split" in fault for fault in faults)
+    assert any("the same script as" in fault for fault in faults)
+
+
+def test_words_of_a_published_benchmark_are_a_leak(copy: Path) -> None:
+    """Whatever stands in the list of fingerprints may not stand in the corpus."""
+    first = load(Split.TRAIN)[0].variants[Way.TARGET].reply
+    leaked = fingerprint(grams(first, 6)[0])
+    (copy / "published.sha256").write_text(f"{leaked}\n", encoding="utf-8")
+    assert any("published elsewhere" in fault for fault in validate(copy).faults)
+
+
+def test_too_few_and_too_much_alike_are_faults(copy: Path, whole: dict[Split, list[Row]]) -> None:
+    rows = json.loads(json.dumps(whole[Split.TRAIN][:60]))
+    for row in rows:
+        row["variants"]["target"]["reply"] = f"Well now then, {row['variants']['target']['reply']}"
+    _write(copy, Split.TRAIN, rows)
+    faults = validate(copy).faults
+    assert any(fault.startswith("only ") for fault in faults)
+    assert any("open with 'well now then'" in fault for fault in faults)
+    assert any(fault.startswith("male is heard only") for fault in faults)
+
+
+def test_a_line_that_is_no_exchange_is_named(copy: Path) -> None:
+    with (copy / "dev.jsonl").open("a", encoding="utf-8") as file:
+        file.write('{"id": "x"}\n')
+    with pytest.raises(CorpusError, match=r"dev\.jsonl:\d+: topic: "):
+        validate(copy)
+    ran = CliRunner().invoke(command.app, ["--folder", str(copy)])
+    assert ran.exit_code == 1 and "dev.jsonl" in ran.stderr
+
+
+def test_the_command_prints_what_the_corpus_holds() -> None:
+    ran = CliRunner().invoke(command.app, [])
+    assert ran.exit_code == 0, ran.stderr
+    assert json.loads(ran.stdout)["exchanges"]["test"] == len(load(Split.TEST))
+
+
+# ---- how sameness is measured
+
+
+def test_sameness_of_texts_that_are_the_same_and_of_texts_that_are_not() -> None:
+    same, other = ["one two three four five"] * 4, ["a b c d e", "f g h i j", "k l m n o"]
+    assert distinct(same, 2) == 1 / 4 and distinct(other, 2) == 1.0
+    assert self_bleu(same) == pytest.approx(1.0) and self_bleu(other) < 0.05
+    assert openings([*same, *other]).most_common(1) == [("one two three", 4)]
