@@ -1,9 +1,9 @@
 """The reply model that ships: the packaged GGUF with our adapters' changes in its weights.
 
 Needs numpy and the gguf package alone, so that it is made wherever Attune runs. Llama's queries and
-keys lie in a GGUF in another order of rows than in the network that was trained; the changes are put
-into that order. Changed tensors are written with 8 bits: an adapter's steps are finer than those
-of 4, and rounding to these would take most of them back.
+keys lie in a GGUF in another order of rows than in the network that was trained; the changes are
+put into that order. Changed tensors are written with 8 bits: the steps of an adapter are finer than
+those of 4, and rounding to these would take most of them back.
 """
 
 import json
@@ -32,7 +32,9 @@ LAYERS: Mapping[str, str] = {
 Report = Callable[[int, int], None]
 
 
-def merge(base: Path, adapters: Sequence[Path], out: Path, report: Report = lambda *_: None) -> None:
+def merge(
+    base: Path, adapters: Sequence[Path], out: Path, report: Report = lambda *_: None
+) -> None:
     """Write the base with all adapters' changes; whole, or not at all."""
     reader = GGUFReader(base)
     changes = [Change.read(folder) for folder in adapters]
@@ -65,7 +67,7 @@ def merge(base: Path, adapters: Sequence[Path], out: Path, report: Report = lamb
 
 
 def network_name(tensor: str) -> str | None:
-    """The layer a tensor of a GGUF is, as an adapter names it; None if adapters do not change it."""
+    """The layer a tensor is, as an adapter names it; None if adapters do not change it."""
     parts = tensor.split(".")
     if len(parts) != 4 or parts[0] != "blk" or parts[2] not in LAYERS:
         return None

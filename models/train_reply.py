@@ -1,7 +1,7 @@
 """Teaching the reply model: `python -m models.train_reply`.
 
-Three stages, each an adapter on what came before: to understand how people are, to answer them aloud,
-and to let the answer follow from how they speak. Stopped and run again with the same
+Three stages, each an adapter on what came before: to understand how people are, to answer them
+aloud, and to let the answer follow from how they speak. Stopped and run again with the same
 options, it goes on where it was.
 """
 
@@ -29,8 +29,8 @@ from models.tuning.lesson import Recipe, Step, learn, read_log
 
 COMMAND = "python -m models.train_reply"
 CHECKED = 150  # held-out examples the loss is watched on
-# The first stage is an adapter of its own, for it may have learned from EmoBank, whose licence it then
-# bears. The other two are one adapter, taught in two steps.
+# The first stage is an adapter of its own, for it may have learned from EmoBank, whose licence it
+# then bears. The other two are one adapter, taught in two steps.
 RECIPES = {
     Stage.UNDERSTAND: Recipe(epochs=1.0),
     Stage.REPLY: Recipe(epochs=1.0),
@@ -87,7 +87,9 @@ def main(
         lessons = _lessons(emobank_folder, perspectives, sentences, scripts, seed)
         for each in _stages(stage, skip_understanding):
             trained = load_base(base, device)
-            _train(trained, each, lessons[each], out, epochs, rank, seed, skip_understanding, console)
+            _train(
+                trained, each, lessons[each], out, epochs, rank, seed, skip_understanding, console
+            )
     except (CorpusError, adapters.AdapterError, ValueError, OSError) as error:
         console.print(str(error), style="red", markup=False)
         raise typer.Exit(1) from None
@@ -139,7 +141,9 @@ def _train(
     console: Console,
 ) -> None:
     folder = out / stage
-    recipe = Recipe(**{**asdict(RECIPES[stage]), "seed": seed, **({"epochs": epochs} if epochs else {})})
+    recipe = Recipe(
+        **{**asdict(RECIPES[stage]), "seed": seed, **({"epochs": epochs} if epochs else {})}
+    )
     network = base.network
     if stage is not Stage.UNDERSTAND and not skip_understanding:
         network = adapters.merged(network, [out / Stage.UNDERSTAND])

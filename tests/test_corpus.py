@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from models.corpus import __main__ as command
 from models.corpus.exchange import FOLDER, CorpusError, Split, Way, load
 from models.corpus.sameness import distinct, grams, openings, self_bleu
-from models.corpus.validate import fingerprint, validate
+from models.corpus.validate import faults, fingerprint
 from models.thinking.plan import ReplyPlan
 
 Row = dict[str, Any]
@@ -23,9 +23,11 @@ def whole() -> dict[Split, list[Row]]:
 
 
 @pytest.fixture
-def copy(tmp_path: Path) -> Path:
-    for file in (*FOLDER.glob("*.jsonl"), FOLDER / "published.sha256"):
-        shutil.copy(file, tmp_path)
+def copy(tmp_path: Path, whole: dict[Split, list[Row]]) -> Path:
+    """A part of the corpus: enough to find faults in, if too small to be without any."""
+    for split, rows in whole.items():
+        _write(tmp_path, split, rows[:60])
+    shutil.copy(FOLDER / "published.sha256", tmp_path)
     return tmp_path
 
 
@@ -39,10 +41,8 @@ def _write(folder: Path, split: Split, rows: list[Row]) -> None:
 
 
 def test_the_corpus_has_no_fault() -> None:
-    report = validate()
-    assert report.faults == []
-    counts = report.figures["exchanges"]
-    assert isinstance(counts, dict) and sum(counts.values()) >= 2_000 and counts["test"] >= 200
+    assert faults() == []
+    assert len(load(Split.TEST)) >= 200
 
 
 def test_every_plan_is_one_that_the_thinker_could_have_made() -> None:
@@ -90,19 +90,19 @@ FAULTS = (
 
 @pytest.mark.parametrize("what", FAULTS)
 def test_a_fault_of_form_is_found(copy: Path, whole: dict[Split, list[Row]], what: str) -> None:
-    rows = json.loads(json.dumps(whole[Split.DEV]))
+    rows = json.loads(json.dumps(whole[Split.DEV][:60]))
     spoil(rows[3], what)
     _write(copy, Split.DEV, rows)
-    assert any(rows[3]["id"] in fault and what in fault for fault in validate(copy).faults)
+    assert any(rows[3]["id"] in fault and what in fault for fault in faults(copy))
 
 
 def test_a_script_of_another_split_is_a_leak(copy: Path, whole: dict[Split, list[Row]]) -> None:
-    rows = json.loads(json.dumps(whole[Split.TEST]))
+    rows = json.loads(json.dumps(whole[Split.TEST][:60]))
     rows[0]["lines"] = whole[Split.TRAIN][5]["lines"]
     _write(copy, Split.TEST, rows)
-    faults = validate(copy).faults
-    assert any("of another split" in fault for fault in faults)
-    assert any("the same script as" in fault for fault in faults)
+    found = faults(copy)
+    assert any("of another split" in fault for fault in found)
+    assert any("the same script as" in fault for fault in found)
 
 
 def test_words_of_a_published_benchmark_are_a_leak(copy: Path) -> None:
@@ -110,7 +110,7 @@ def test_words_of_a_published_benchmark_are_a_leak(copy: Path) -> None:
     first = load(Split.TRAIN)[0].variants[Way.TARGET].reply
     leaked = fingerprint(grams(first, 6)[0])
     (copy / "published.sha256").write_text(f"{leaked}\n", encoding="utf-8")
-    assert any("published elsewhere" in fault for fault in validate(copy).faults)
+    assert any("published elsewhere" in fault for fault in faults(copy))
 
 
 def test_too_few_and_too_much_alike_are_faults(copy: Path, whole: dict[Split, list[Row]]) -> None:
@@ -118,17 +118,17 @@ def test_too_few_and_too_much_alike_are_faults(copy: Path, whole: dict[Split, li
     for row in rows:
         row["variants"]["target"]["reply"] = f"Well now then, {row['variants']['target']['reply']}"
     _write(copy, Split.TRAIN, rows)
-    faults = validate(copy).faults
-    assert any(fault.startswith("only ") for fault in faults)
-    assert any("open with 'well now then'" in fault for fault in faults)
-    assert any(fault.startswith("male is heard only") for fault in faults)
+    found = faults(copy)
+    assert any(fault.startswith("only ") for fault in found)
+    assert any("open with 'well now then'" in fault for fault in found)
+    assert any(fault.startswith("male is heard only") for fault in found)
 
 
 def test_a_line_that_is_no_exchange_is_named(copy: Path) -> None:
     with (copy / "dev.jsonl").open("a", encoding="utf-8") as file:
         file.write('{"id": "x"}\n')
     with pytest.raises(CorpusError, match=r"dev\.jsonl:\d+: topic: "):
-        validate(copy)
+        faults(copy)
     ran = CliRunner().invoke(command.app, ["--folder", str(copy)])
     assert ran.exit_code == 1 and "dev.jsonl" in ran.stderr
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
 
 OPENING = 3  # words
-SAMPLED = 300  # texts compared with one another for self-BLEU: all would take hours
+SAMPLED = 200  # texts compared with one another for self-BLEU: all would take hours
 
 
 def words(text: str) -> list[str]:

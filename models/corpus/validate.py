@@ -4,7 +4,6 @@ import hashlib
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from models.corpus.exchange import DIMENSION_OF, FOLDER, Exchange, Split, Way, load
@@ -24,7 +23,8 @@ LEAKS = FOLDER / "published.sha256"  # of each such run of words; the words them
 _SENTENCE = re.compile(r"[.!?…]+(?=\s|$)")
 _MARKS = re.compile(r"[\[\]{}<>*_#|\"“”\d]|\n")
 _NAMED = re.compile(  # a guess may not be spoken of as heard
-    r"\byou (?:sound|seem)\b|\bi can hear\b|\bin your voice\b|\bthat (?:sigh|cough|yawn|laugh)\b", re.I
+    r"\byou (?:sound|seem)\b|\bi can hear\b|\bin your voice\b|\bthat (?:sigh|cough|yawn|laugh)\b",
+    re.I,
 )
 # What no reply of ours may say, whoever it is said to.
 _UNKIND = re.compile(
@@ -35,28 +35,17 @@ _UNKIND = re.compile(
 )
 
 
-@dataclass(slots=True)
-class Report:
-    """What was found: faults, each with where it is, and figures."""
-
-    faults: list[str] = field(default_factory=list)
-    figures: dict[str, object] = field(default_factory=dict)
-
-
-def validate(folder: Path = FOLDER) -> Report:
+def faults(folder: Path = FOLDER) -> list[str]:
+    """All that is wrong, each with where it is."""
     splits = {split: load(split, folder) for split in Split}
     exchanges = [each for split in splits.values() for each in split]
-    report = Report()
-    for exchange in exchanges:
-        report.faults += [f"{exchange.id}: {fault}" for fault in _form(exchange)]
-    report.faults += _coverage(exchanges)
-    report.faults += _twice(exchanges)
-    report.faults += _across(splits)
-    report.faults += _published(exchanges, folder / LEAKS.name)
-    replies = [variant.reply for each in exchanges for variant in each.variants.values()]
-    report.faults += _openings(replies)
-    report.figures = _figures(splits, exchanges, replies)
-    return report
+    found = [f"{each.id}: {fault}" for each in exchanges for fault in _form(each)]
+    found += _coverage(exchanges)
+    found += _twice(exchanges)
+    found += _across(splits)
+    found += _published(exchanges, folder / LEAKS.name)
+    found += _openings(_replies(exchanges))
+    return found
 
 
 def _form(exchange: Exchange) -> Iterator[str]:
@@ -81,12 +70,12 @@ def _form(exchange: Exchange) -> Iterator[str]:
             yield f"{way}: a guess is spoken of as heard: {named[0]!r}"
     for line in exchange.lines:
         if line.role == "assistant":
-            yield from _of_reply(line.text)
+            yield from _of_reply(line.text, range(1, WORDS.stop))
 
 
-def _of_reply(reply: str) -> Iterator[str]:
+def _of_reply(reply: str, length: range = WORDS) -> Iterator[str]:
     count = len(reply.split())
-    if count not in WORDS:
+    if count not in length:
         yield f"{count} words"
     if len(_SENTENCE.findall(reply)) > SENTENCES:
         yield f"more than {SENTENCES} sentences"
@@ -171,9 +160,11 @@ def _openings(replies: Sequence[str]) -> Iterator[str]:
         yield f"{count / len(replies):.1%} of replies open with {opening!r}"
 
 
-def _figures(
-    splits: Mapping[Split, Sequence[Exchange]], exchanges: Sequence[Exchange], replies: Sequence[str]
-) -> dict[str, object]:
+def figures(folder: Path = FOLDER) -> dict[str, object]:
+    """What the corpus holds."""
+    splits = {split: load(split, folder) for split in Split}
+    exchanges = [each for split in splits.values() for each in split]
+    replies = _replies(exchanges)
     variants = [variant for each in exchanges for variant in each.variants.values()]
     heard = attributes(exchanges)
     commonest = openings(replies).most_common(1)
@@ -193,3 +184,7 @@ def _figures(
         "self_bleu": round(self_bleu(replies), 4),
         "commonest_opening": dict(commonest),
     }
+
+
+def _replies(exchanges: Iterable[Exchange]) -> list[str]:
+    return [variant.reply for each in exchanges for variant in each.variants.values()]

@@ -14,7 +14,9 @@ from models.thinking.remarks import remark
 SYSTEM = "You are Attune, a kind listener."
 THINK = "Think first."
 
-_THOUGHT = re.compile(r"\s*\[Need: (?P<need>[^\].]*)\. Do: (?P<do>[^\].]*)\. Tone: (?P<tone>\w+)\.\]\s*")
+_THOUGHT = re.compile(
+    r"\s*\[Need: (?P<need>[^\].]*)\. Do: (?P<do>[^\].]*)\. Tone: (?P<tone>\w+)\.\]\s*"
+)
 
 
 class Told(StrEnum):

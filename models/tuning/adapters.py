@@ -23,7 +23,9 @@ class AdapterError(Exception):
 def put_on(network: Any, seed: int, rank: int = RANK) -> Any:
     """The network with a new adapter on every linear layer but the last; all else is frozen."""
     torch.manual_seed(seed)
-    config = LoraConfig(r=rank, lora_alpha=2 * rank, target_modules="all-linear", task_type="CAUSAL_LM")
+    config = LoraConfig(
+        r=rank, lora_alpha=2 * rank, target_modules="all-linear", task_type="CAUSAL_LM"
+    )
     return get_peft_model(network, config)
 
 
@@ -32,7 +34,9 @@ def save(adapted: Any, folder: Path, base: str) -> None:
     adapted.peft_config["default"].base_model_name_or_path = base
     adapted.save_pretrained(folder)
     (folder / "README.md").unlink(missing_ok=True)  # peft's own template of a model card
-    tensors = {name: tensor.half().contiguous() for name, tensor in load_file(folder / FILE).items()}
+    tensors = {
+        name: tensor.half().contiguous() for name, tensor in load_file(folder / FILE).items()
+    }
     save_file(tensors, folder / FILE, metadata={"format": "pt"})
     (folder / SUM).write_text(f"{digest(folder / FILE)}  {FILE}\n", encoding="utf-8")
 

@@ -9,10 +9,12 @@ from models.tuning.lesson import Step
 WIDE, TALL, LEFT, TOP = 640.0, 300.0, 52.0, 56.0
 SMOOTH = 20  # steps whose mean is drawn
 STYLE = """
-svg { --paper: #fff; --ink: #1f2933; --soft: #5f6b78; --grid: #e9ecf0; --one: #0b6e63; --two: #b4651a }
+svg { --paper: #fff; --ink: #1f2933; --soft: #5f6b78; --grid: #e9ecf0; --one: #0b6e63;
+  --two: #b4651a }
 @media (prefers-color-scheme: dark) { svg { --paper: #14181d; --ink: #e6e9ed; --soft: #9aa6b2;
   --grid: #272d34; --one: #57c7b6; --two: #e8a35c } }
-text { font: 12px system-ui, sans-serif; fill: var(--soft) } .head { font-size: 15px; fill: var(--ink) }
+text { font: 12px system-ui, sans-serif; fill: var(--soft) }
+.head { font-size: 15px; fill: var(--ink) }
 path { fill: none; stroke-width: 2 } .one { stroke: var(--one) } .two { stroke: var(--two) }
 text.one { fill: var(--one); stroke: none } text.two { fill: var(--two); stroke: none }
 """
@@ -57,6 +59,10 @@ def svg(title: str, steps: Sequence[Step]) -> str:
 
 def _smoothed(points: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
     return [
-        (step, sum(value for _, value in points[max(0, at - SMOOTH + 1) : at + 1]) / min(SMOOTH, at + 1))
+        (
+            step,
+            sum(value for _, value in points[max(0, at - SMOOTH + 1) : at + 1])
+            / min(SMOOTH, at + 1),
+        )
         for at, (step, _) in enumerate(points)
     ]

@@ -18,7 +18,13 @@ from models.percept import Affect
 EDGES = (2.6, 2.85, 3.15, 3.4)
 VALENCE = ("unhappy", "rather unhappy", "neither happy nor unhappy", "rather happy", "happy")
 AROUSAL = ("calm", "rather calm", "neither calm nor excited", "rather excited", "excited")
-DOMINANCE = ("helpless", "rather helpless", "neither in charge nor helpless", "rather in charge", "in charge")
+DOMINANCE = (
+    "helpless",
+    "rather helpless",
+    "neither in charge nor helpless",
+    "rather in charge",
+    "in charge",
+)
 
 
 class Perspective(StrEnum):
@@ -42,7 +48,9 @@ def read(folder: Path) -> list[Sentence]:
     with (folder / "emobank.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     return [
-        Sentence(row["id"], row["split"], row["text"].strip(), {s: sides[s][row["id"]] for s in sides})
+        Sentence(
+            row["id"], row["split"], row["text"].strip(), {s: sides[s][row["id"]] for s in sides}
+        )
         for row in rows
         if all(row["id"] in ratings for ratings in sides.values())
     ]

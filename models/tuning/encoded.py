@@ -48,9 +48,7 @@ def _tokens(tokenizer: Any, text: str) -> list[int]:
     return found
 
 
-def batches(
-    encoded: Sequence[Encoded], size: int, pad: int, seed: int
-) -> Iterator[Batch]:
+def batches(encoded: Sequence[Encoded], size: int, pad: int, seed: int) -> Iterator[Batch]:
     """All examples once, in an order of chance, those of a batch about equally long."""
     rng = random.Random(seed)
     order = rng.sample(range(len(encoded)), len(encoded))

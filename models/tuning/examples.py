@@ -76,11 +76,7 @@ def replies(exchanges: Iterable[Exchange]) -> list[Example]:
 def empathy(exchanges: Iterable[Exchange], seed: int) -> list[Example]:
     """Stage three: each way of saying it, told in one of the three ways there are, by chance."""
     rng = random.Random(seed)
-    return [
-        empathic(each, way, rng.choice(list(Told)))
-        for each in exchanges
-        for way in Way
-    ]
+    return [empathic(each, way, rng.choice(list(Told))) for each in exchanges for way in Way]
 
 
 def empathic(exchange: Exchange, way: Way, how: Told) -> Example:
