@@ -151,7 +151,8 @@ def _train(
         network = adapters.worn(network, out / Stage.REPLY, trainable=True)
     else:
         network = adapters.put_on(network, seed, rank)
-    taught, held = ([encode(base.tokenizer, each) for each in part] for part in lesson)
+    parts = lesson[0], lesson[1][:CHECKED]
+    taught, held = ([encode(base.tokenizer, each) for each in part] for part in parts)
     with Progress(
         TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn(), console=console
     ) as progress:
@@ -161,7 +162,7 @@ def _train(
             told = f"{stage.value} {step.step}/{steps} loss {step.loss:.2f}"
             progress.update(task, description=told, completed=step.step, total=steps)
 
-        learn(network, taught, held[:CHECKED], recipe, folder, base.tokenizer.pad_token_id, report)
+        learn(network, taught, held, recipe, folder, base.tokenizer.pad_token_id, report)
     adapters.save(network, folder, base.name)
     steps = read_log(folder)
     draw(f"{stage.value}: loss by step", steps, folder / "loss.svg")

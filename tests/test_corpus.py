@@ -133,6 +133,7 @@ def test_a_line_that_is_no_exchange_is_named(copy: Path) -> None:
     assert ran.exit_code == 1 and "dev.jsonl" in ran.stderr
 
 
+@pytest.mark.slow
 def test_the_command_prints_what_the_corpus_holds() -> None:
     ran = CliRunner().invoke(command.app, [])
     assert ran.exit_code == 0, ran.stderr

@@ -8,6 +8,7 @@ import platform
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Awaitable, Callable
 from contextlib import closing
 from datetime import UTC, datetime
@@ -57,11 +58,24 @@ def machine() -> Report:
         "cores": os.cpu_count(),
         "cpu": names[0] if names else platform.processor() or platform.machine(),
         "load_before": [round(load, 2) for load in os.getloadavg()],
+        "python_ms": _python_ms(),
         "python": platform.python_version(),
         "packages": {name: importlib.metadata.version(name) for name in PACKAGES},
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": _commit(),
     }
+
+
+def _python_ms() -> float:
+    """A million steps of plain Python: by this, figures of two machines may be held together."""
+
+    def once() -> float:
+        begun, total = time.perf_counter(), 0
+        for number in range(1_000_000):
+            total += number
+        return (time.perf_counter() - begun) * 1000
+
+    return round(min(once() for _ in range(5)), 1)
 
 
 def _read(path: str) -> str | None:

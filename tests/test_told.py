@@ -1,0 +1,107 @@
+"""What a tuned model is told, and what it tells of its thinking."""
+
+import pytest
+
+from models.corpus.exchange import Split, Way, load
+from models.percept import Affect
+from models.thinking.plan import Heard, Intent, ReplyPlan, Said, Strategy
+from models.thinking.told import SYSTEM, Told, note, parted, thought
+from models.tuning import emobank, examples
+from models.tuning.emobank import Perspective, Sentence
+
+PLAN = ReplyPlan(
+    Said(Intent.SHARES, "to be heard"),
+    heard=(Heard("emotion", "angry", 0.9, True), Heard("weather", "rain", 0.6, False)),
+    strategies=(Strategy.DE_ESCALATE, Strategy.QUESTION),
+    emotion="comforting",
+)
+SILENT = ReplyPlan(Said(Intent.SHARES, "interest"), strategies=(Strategy.QUESTION,))
+
+
+def test_a_note_tells_what_was_heard_and_no_more_than_asked() -> None:
+    heard = "The user sounds angry, and perhaps it is raining."
+    assert note(PLAN, Told.CUE) == f"[{heard}]"
+    assert note(PLAN, Told.THINK) == f"[{heard} Think first.]"
+    planned = "Need: to be heard. Do: de escalate, question. Tone: comforting."
+    assert note(PLAN, Told.PLAN) == f"[{heard} {planned}]"
+
+
+def test_nothing_heard_leaves_no_note() -> None:
+    assert note(SILENT, Told.CUE) == ""
+    assert note(SILENT, Told.THINK) == "[Think first.]"
+
+
+def test_a_thought_is_parted_from_what_is_said() -> None:
+    found, said = parted(f"{thought(PLAN)} What happened then?")
+    assert said == "What happened then?"
+    assert found is not None and found.need == "to be heard" and found.emotion == "comforting"
+    assert found.strategies == (Strategy.DE_ESCALATE, Strategy.QUESTION)
+
+
+@pytest.mark.parametrize("text", ["Tell me [more].", "[Need: x] Well.", "", "Need: a. Do: b."])
+def test_what_is_no_thought_is_said(text: str) -> None:
+    assert parted(text) == (None, text)
+
+
+def test_unknown_strategies_of_a_thought_are_dropped() -> None:
+    found, _ = parted("[Need: rest. Do: sing, calm. Tone: pleasant.] Yes.")
+    assert found is not None and found.strategies == (Strategy.CALM,)
+
+
+# ---- what training asks
+
+
+def test_the_same_words_are_asked_in_three_ways_and_answered_in_three() -> None:
+    exchange = load(Split.DEV)[0]
+    asked = [examples.empathic(exchange, way, Told.CUE) for way in Way]
+    assert len({example.turns for example in asked}) == 3
+    assert [example.answer for example in asked] == [exchange.variants[w].reply for w in Way]
+    assert all(example.turns[0].text == SYSTEM for example in asked)
+    assert asked[1].turns[-1].text == exchange.words
+
+
+def test_a_thinking_example_answers_with_a_thought_that_can_be_parted() -> None:
+    exchange = load(Split.DEV)[0]
+    found, said = parted(examples.empathic(exchange, Way.TARGET, Told.THINK).answer)
+    variant = exchange.variants[Way.TARGET]
+    assert said == variant.reply and found is not None
+    assert (found.need, found.emotion) == (variant.need, variant.emotion)
+    assert found.strategies == variant.strategies
+
+
+def test_every_thought_of_the_corpus_can_be_parted() -> None:
+    for exchange in load(Split.DEV):
+        for way in Way:
+            assert parted(thought(exchange.plan(way)))[0] is not None, exchange.id
+
+
+def test_examples_are_the_same_for_the_same_seed() -> None:
+    held = load(Split.DEV)
+    assert examples.empathy(held, 3) == examples.empathy(held, 3) != examples.empathy(held, 4)
+
+
+def test_both_sides_of_a_sentence_are_asked_for_in_words() -> None:
+    felt = {Perspective.WRITER: Affect(2.0, 3.0, 3.0), Perspective.READER: Affect(4.0, 3.6, 2.7)}
+    sentence = Sentence("1", "train", "They took it down.", felt)
+    both = examples.understanding([], [sentence], tuple(Perspective))
+    assert [example.answer for example in both] == [
+        "Unhappy, neither calm nor excited, neither in charge nor helpless.",
+        "Happy, excited, rather helpless.",
+    ]
+    (one,) = examples.understanding([], [sentence], [Perspective.READER])
+    assert one == both[1]
+
+
+def test_a_state_says_nothing_of_gender_age_or_place() -> None:
+    heard = (
+        Heard("gender", "male", 0.9, True),
+        Heard("age", "child", 0.9, True),
+        Heard("nonverbal", "sigh", 0.6, False),
+        Heard("weather", "rain", 0.9, True),
+    )
+    plan = ReplyPlan(Said(Intent.SHARES, "rest"), heard=heard)
+    assert examples.state(plan) == "They seem perhaps weary. They need rest."
+
+
+def test_words_of_a_scale_follow_its_values() -> None:
+    assert [emobank.step(value) for value in (1.0, 2.7, 3.0, 3.2, 5.0)] == [0, 1, 2, 3, 4]

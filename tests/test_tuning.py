@@ -1,0 +1,266 @@
+"""Teaching a network: adapters that are learned, resumed, checked, put together and merged."""
+
+# ruff: noqa: E402 - what is imported below needs torch
+
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("peft")
+gguf = pytest.importorskip("gguf")
+
+import transformers
+from safetensors.torch import load_file
+
+from models import reply_gguf, train_reply, weights
+from models.corpus.exchange import Split, load
+from models.tuning import adapters, examples
+from models.tuning.base import Base
+from models.tuning.base import load as load_base
+from models.tuning.curves import svg
+from models.tuning.encoded import UNSAID, Encoded, batches, encode, padded
+from models.tuning.lesson import Recipe, Step, learn, mean_loss, read_log, said_loss
+
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
+
+SMALL = {
+    "vocab_size": 49152,
+    "hidden_size": 32,
+    "intermediate_size": 64,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+    "pad_token_id": 2,
+}
+RECIPE = Recipe(epochs=3, batch=4, pace=5e-3)
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Any:
+    file = weights.path("smollm2")
+    return transformers.AutoTokenizer.from_pretrained(file.parent, gguf_file=file.name)
+
+
+def tiny(kind: str, folder: Path, tokenizer: Any) -> str:
+    """A network of chance of one architecture, as a folder of the model hub has it."""
+    torch.manual_seed(0)
+    config = getattr(transformers, f"{kind}Config")(**SMALL)
+    transformers.AutoModelForCausalLM.from_config(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return str(folder)
+
+
+@pytest.fixture
+def base(tmp_path: Path, tokenizer: Any) -> Base:
+    return load_base(tiny("Llama", tmp_path / "tiny", tokenizer))
+
+
+@pytest.fixture(scope="module")
+def taught(tokenizer: Any) -> list[Encoded]:
+    return [encode(tokenizer, each) for each in examples.empathy(load(Split.DEV)[:8], 7)]
+
+
+def trained(base: Base, taught: list[Encoded], folder: Path, stop: int = 0) -> Any:
+    network = adapters.put_on(base.network, 7, rank=4)
+
+    def report(step: Step, steps: int) -> None:
+        if step.step == stop:
+            raise KeyboardInterrupt
+
+    with suppress(KeyboardInterrupt):
+        learn(network, taught, taught[:4], RECIPE, folder, 2, report)
+    return network
+
+
+def weights_of(network: Any) -> Iterator[tuple[str, Any]]:
+    return ((n, p.detach()) for n, p in network.named_parameters() if "lora" in n)
+
+
+# ---- examples as tokens
+
+
+def test_only_the_answer_is_to_be_said(tokenizer: Any) -> None:
+    example = examples.replies(load(Split.DEV)[:1])[0]
+    row = encode(tokenizer, example)
+    said = tokenizer.decode(row.tokens[row.read :])
+    assert said == f"{example.answer}{tokenizer.eos_token}"
+    batch = padded([row, Encoded([5, 6], 1)], 2)
+    assert (batch.labels[0] != UNSAID).sum() == len(row.tokens) - row.read
+    assert batch.labels[1].tolist()[:3] == [UNSAID, 6, UNSAID] and batch.mask[1].sum() == 2
+
+
+def test_every_example_comes_once_in_an_epoch(taught: list[Encoded]) -> None:
+    widths = sorted(
+        int(length) for batch in batches(taught, 5, 2, 1) for length in batch.mask.sum(1)
+    )
+    assert widths == sorted(len(row.tokens) for row in taught)
+
+
+# ---- learning
+
+
+def test_what_is_learned_is_less_surprising(
+    base: Base, taught: list[Encoded], tmp_path: Path
+) -> None:
+    before = mean_loss(base.network, taught, 4, 2)
+    network = trained(base, taught, tmp_path / "out")
+    after = mean_loss(network, taught, 4, 2)
+    assert before is not None and after is not None and after < before - 0.05
+    assert all("lora" in name for name, p in network.named_parameters() if p.requires_grad)
+
+
+def test_padding_changes_no_loss(base: Base, taught: list[Encoded]) -> None:
+    short = min(taught, key=lambda row: len(row.tokens))
+    alone = said_loss(base.network, padded([short], 2))
+    wide = padded([short, max(taught, key=lambda row: len(row.tokens))], 2)
+    wide.labels[1] = UNSAID
+    assert said_loss(base.network, wide).item() == pytest.approx(alone.item(), abs=1e-4)
+
+
+def test_stopped_and_run_again_it_gives_the_same_adapter(
+    tokenizer: Any, taught: list[Encoded], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("models.tuning.lesson.EVERY", 4)
+    place = tiny("Llama", tmp_path / "tiny", tokenizer)
+    whole = trained(load_base(place), taught, tmp_path / "whole")
+    trained(load_base(place), taught, tmp_path / "parts", stop=10)
+    parts = trained(load_base(place), taught, tmp_path / "parts")
+    for (name, one), (_, other) in zip(weights_of(whole), weights_of(parts), strict=True):
+        torch.testing.assert_close(one, other, msg=name)
+    steps = read_log(tmp_path / "parts")
+    assert [step.step for step in steps] == list(range(1, steps[-1].step + 1))
+
+
+def test_another_recipe_does_not_go_on_in_the_same_folder(
+    base: Base, taught: list[Encoded], tmp_path: Path
+) -> None:
+    trained(base, taught, tmp_path)
+    other = Recipe(epochs=9)
+    with pytest.raises(ValueError, match="another recipe"):
+        learn(base.network, taught, [], other, tmp_path, 2, lambda *_: None)
+
+
+def test_a_curve_shows_both_losses() -> None:
+    drawn = svg("reply & more", [Step(1, 4.0, None), Step(2, 3.0, 3.5), Step(3, 2.0, 3.1)])
+    assert drawn.count('class="one"') == 2 and drawn.count('class="two"') == 2
+    assert "reply &amp; more" in drawn
+
+
+# ---- adapters
+
+
+def test_a_saved_adapter_is_small_and_known_by_its_hash(
+    base: Base, taught: list[Encoded], tmp_path: Path
+) -> None:
+    adapters.save(trained(base, taught, tmp_path / "out"), tmp_path / "a", "tiny")
+    adapters.check(tmp_path / "a")
+    assert {t.dtype for t in load_file(tmp_path / "a" / adapters.FILE).values()} == {torch.float16}
+    with (tmp_path / "a" / adapters.FILE).open("r+b") as file:
+        file.seek(-1, 2)
+        file.write(b"\xff")
+    with pytest.raises(adapters.AdapterError, match="not what its hash says"):
+        adapters.worn(base.network, tmp_path / "a")
+    with pytest.raises(adapters.AdapterError, match="There is no adapter"):
+        adapters.check(tmp_path / "nowhere")
+
+
+def test_joined_adapters_do_what_they_do_in_a_row(
+    tokenizer: Any, taught: list[Encoded], tmp_path: Path
+) -> None:
+    place = tiny("Llama", tmp_path / "tiny", tokenizer)
+    folders = []
+    for number, rank in ((1, 4), (2, 2)):
+        network = adapters.put_on(load_base(place).network, number, rank)
+        torch.manual_seed(number)
+        for _, weight in network.named_parameters():
+            if weight.requires_grad:
+                torch.nn.init.normal_(weight, std=0.1)
+        adapters.save(network, tmp_path / str(number), "tiny")
+        folders.append(tmp_path / str(number))
+    adapters.joined(folders, tmp_path / "joined")
+    row = adapters.merged(load_base(place).network, folders)
+    once = adapters.merged(load_base(place).network, [tmp_path / "joined"])
+    batch = padded(taught[:2], 2)
+    assert said_loss(once, batch).item() == pytest.approx(said_loss(row, batch).item(), abs=1e-3)
+    assert json.loads((tmp_path / "joined" / adapters.CONFIG).read_text())["r"] == 6
+
+
+# ---- the command
+
+
+@pytest.mark.parametrize("kind", ["Llama", "Qwen2"])
+def test_all_stages_of_a_small_network(kind: str, tokenizer: Any, tmp_path: Path) -> None:
+    place = tiny(kind, tmp_path / "tiny", tokenizer)
+    bank = tmp_path / "emobank"
+    bank.mkdir()
+    rows = [f"s{n},{'train' if n < 6 else 'dev'},3,3,3,Sentence {n}." for n in range(8)]
+    (bank / "emobank.csv").write_text("\n".join(["id,split,V,A,D,text", *rows]))
+    for side in ("writer", "reader"):
+        told = [f"s{n},{2 + n / 8},3.0,3.2" for n in range(8)]
+        (bank / f"{side}.csv").write_text("\n".join(["id,V,A,D", *told]))
+    arguments = ["--base", place, "--out", str(tmp_path / "out"), "--emobank", str(bank)]
+    arguments += ["--scripts", "4", "--epochs", "1", "--rank", "2"]
+    ran = CliRunner().invoke(train_reply.app, arguments)
+    assert ran.exit_code == 0, ran.stderr
+    for stage in ("understand", "reply", "empathy"):
+        folder = tmp_path / "out" / stage
+        adapters.check(folder)
+        assert (folder / "loss.svg").read_text().startswith("<svg")
+        assert json.loads((folder / "trained.json").read_text())["stage"] == stage
+    stack = [tmp_path / "out" / "understand", tmp_path / "out" / "empathy"]
+    adapters.merged(load_base(place).network, stack)
+
+
+def test_a_later_stage_without_the_earlier_is_told_plainly(tokenizer: Any, tmp_path: Path) -> None:
+    place = tiny("Llama", tmp_path / "tiny", tokenizer)
+    arguments = ["--base", place, "--out", str(tmp_path / "out"), "--stage", "empathy"]
+    ran = CliRunner().invoke(train_reply.app, [*arguments, "--scripts", "2"])
+    assert ran.exit_code == 1 and "There is no adapter in" in ran.stderr
+
+
+# ---- the GGUF that ships
+
+
+def test_a_merged_gguf_is_the_network_with_its_adapter(tmp_path: Path) -> None:
+    """On the packaged model: the changed tensors, read back as a network, are the adapter's."""
+    base = load_base("smollm2")
+    plain = {name: tensor.clone() for name, tensor in base.network.state_dict().items()}
+    network = adapters.put_on(base.network, 7, rank=2)
+    torch.manual_seed(1)
+    for _, weight in network.named_parameters():
+        if weight.requires_grad:
+            torch.nn.init.normal_(weight, std=0.1)
+    adapters.save(network, tmp_path / "adapter", base.name)
+    expected = network.merge_and_unload().state_dict()
+    out = tmp_path / "merged.gguf"
+    reply_gguf.merge(weights.path("smollm2"), [tmp_path / "adapter"], out)
+    found = load_base(str(out)).network.state_dict()
+    assert found.keys() == expected.keys()
+    for name, tensor in expected.items():
+        difference = (found[name] - tensor).abs().mean().item()
+        assert difference < 0.01 * tensor.abs().mean().item() + 1e-6, name
+    changed = [name for name in plain if not torch.equal(plain[name], expected[name])]
+    assert len(changed) == 7 * 30
+    for name in changed:  # and it is the change that arrived, not noise of its size
+        asked, given = ((each[name] - plain[name]).flatten() for each in (expected, found))
+        assert np.corrcoef(asked.numpy(), given.numpy())[0, 1] > 0.99, name
+
+
+def test_rows_of_heads_are_put_in_llama_cpps_order() -> None:
+    rows = np.arange(8, dtype=np.float32).reshape(8, 1)
+    assert reply_gguf.reordered(rows, 2).ravel().tolist() == [0, 2, 1, 3, 4, 6, 5, 7]
+
+
+def test_only_layers_that_adapters_change_have_a_name() -> None:
+    assert reply_gguf.network_name("blk.3.attn_q.weight") == "model.layers.3.self_attn.q_proj"
+    assert reply_gguf.network_name("blk.3.attn_norm.weight") is None
+    assert reply_gguf.network_name("token_embd.weight") is None
