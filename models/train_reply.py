@@ -23,7 +23,7 @@ from models.tuning.base import PACKAGED, Base
 from models.tuning.base import load as load_base
 from models.tuning.curves import draw
 from models.tuning.emobank import Perspective
-from models.tuning.encoded import encode
+from models.tuning.encoded import forked
 from models.tuning.examples import Example, Stage
 from models.tuning.lesson import Recipe, Step, learn, read_log
 
@@ -152,7 +152,7 @@ def _train(
     else:
         network = adapters.put_on(network, seed, rank)
     parts = lesson[0], lesson[1][:CHECKED]
-    taught, held = ([encode(base.tokenizer, each) for each in part] for part in parts)
+    taught, held = (forked(base.tokenizer, part) for part in parts)
     with Progress(
         TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn(), console=console
     ) as progress:
@@ -166,7 +166,7 @@ def _train(
     adapters.save(network, folder, base.name)
     steps = read_log(folder)
     draw(f"{stage.value}: loss by step", steps, folder / "loss.svg")
-    card = {"stage": stage, "base": base.name, "recipe": asdict(recipe), "examples": len(taught)}
+    card = {"stage": stage, "base": base.name, "recipe": asdict(recipe), "examples": len(parts[0])}
     (folder / "trained.json").write_text(json.dumps(card, indent=2) + "\n", encoding="utf-8")
 
 

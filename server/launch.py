@@ -211,7 +211,7 @@ def settle_memory() -> None:
     """
     gc.collect()
     gc.freeze()
-    gc.set_threshold(5_000, 20, 10)
+    gc.set_threshold(2_000, 10, 10)
 
 
 def uvloop_run(main: Coroutine[Any, Any, None]) -> None:

@@ -25,7 +25,7 @@ from models.tuning import adapters, examples
 from models.tuning.base import Base
 from models.tuning.base import load as load_base
 from models.tuning.curves import svg
-from models.tuning.encoded import UNSAID, Encoded, batches, encode, padded
+from models.tuning.encoded import UNSAID, Encoded, Fork, batches, encode, fork, forked, padded
 from models.tuning.lesson import Recipe, Step, learn, mean_loss, read_log, said_loss
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
@@ -65,11 +65,11 @@ def base(tmp_path: Path, tokenizer: Any) -> Base:
 
 
 @pytest.fixture(scope="module")
-def taught(tokenizer: Any) -> list[Encoded]:
-    return [encode(tokenizer, each) for each in examples.empathy(load(Split.DEV)[:8], 7)]
+def taught(tokenizer: Any) -> list[Fork]:
+    return forked(tokenizer, examples.empathy(load(Split.DEV)[:8], 7))
 
 
-def trained(base: Base, taught: list[Encoded], folder: Path, stop: int = 0) -> Any:
+def trained(base: Base, taught: list[Fork], folder: Path, stop: int = 0) -> Any:
     network = adapters.put_on(base.network, 7, rank=4)
 
     def report(step: Step, steps: int) -> None:
@@ -93,24 +93,34 @@ def test_only_the_answer_is_to_be_said(tokenizer: Any) -> None:
     row = encode(tokenizer, example)
     said = tokenizer.decode(row.tokens[row.read :])
     assert said == f"{example.answer}{tokenizer.eos_token}"
-    batch = padded([row, Encoded([5, 6], 1)], 2)
+    batch = padded([fork([row]), fork([Encoded([5, 6], 1)])], 2)
     assert (batch.labels[0] != UNSAID).sum() == len(row.tokens) - row.read
-    assert batch.labels[1].tolist()[:3] == [UNSAID, 6, UNSAID] and batch.mask[1].sum() == 2
+    assert batch.labels[1].tolist()[:3] == [UNSAID, 6, UNSAID]
 
 
-def test_every_example_comes_once_in_an_epoch(taught: list[Encoded]) -> None:
-    widths = sorted(
-        int(length) for batch in batches(taught, 5, 2, 1) for length in batch.mask.sum(1)
-    )
-    assert widths == sorted(len(row.tokens) for row in taught)
+def test_every_example_comes_once_in_an_epoch(taught: list[Fork]) -> None:
+    said = sum(int((batch.labels != UNSAID).sum()) for batch in batches(taught, 5, 2, 1))
+    assert said == sum(len(r.tokens) - r.read for each in taught for r in each.rests)
+    assert sum(batch.tokens.shape[0] for batch in batches(taught, 5, 2, 1)) == len(taught)
+
+
+def test_the_ways_of_saying_one_thing_are_read_together(tokenizer: Any, taught: list[Fork]) -> None:
+    alone = [encode(tokenizer, each) for each in examples.empathy(load(Split.DEV)[:8], 7)]
+    assert [len(each.rests) for each in taught] == [3] * 8
+    assert sum(map(len, taught)) < 0.75 * sum(len(row.tokens) for row in alone)
+    for row, rest in zip(alone, (r for each in taught for r in each.rests), strict=True):
+        assert row.tokens[-len(rest.tokens) :] == rest.tokens and rest.read >= 1
+
+
+def test_examples_that_are_one_and_the_same_up_to_the_answer_can_be_forked() -> None:
+    made = fork([Encoded([1, 2, 3, 7], 3), Encoded([1, 2, 3, 8, 9], 3)])
+    assert made == Fork([1, 2], [Encoded([3, 7], 1), Encoded([3, 8, 9], 1)])
 
 
 # ---- learning
 
 
-def test_what_is_learned_is_less_surprising(
-    base: Base, taught: list[Encoded], tmp_path: Path
-) -> None:
+def test_what_is_learned_is_less_surprising(base: Base, taught: list[Fork], tmp_path: Path) -> None:
     before = mean_loss(base.network, taught, 4, 2)
     network = trained(base, taught, tmp_path / "out")
     after = mean_loss(network, taught, 4, 2)
@@ -118,16 +128,21 @@ def test_what_is_learned_is_less_surprising(
     assert all("lora" in name for name, p in network.named_parameters() if p.requires_grad)
 
 
-def test_padding_changes_no_loss(base: Base, taught: list[Encoded]) -> None:
-    short = min(taught, key=lambda row: len(row.tokens))
-    alone = said_loss(base.network, padded([short], 2))
-    wide = padded([short, max(taught, key=lambda row: len(row.tokens))], 2)
-    wide.labels[1] = UNSAID
-    assert said_loss(base.network, wide).item() == pytest.approx(alone.item(), abs=1e-4)
+def test_read_together_or_alone_an_answer_is_as_surprising(base: Base, taught: list[Fork]) -> None:
+    """Neither the other ways of saying it nor what fills up the batch are seen."""
+    alone = [
+        fork([Encoded(each.shared + rest.tokens, len(each.shared) + rest.read)])
+        for each in taught
+        for rest in each.rests
+    ]
+    one_by_one = [said_loss(base.network, padded([each], 2)).item() for each in alone]
+    lengths = [len(each.rests[0].tokens) - each.rests[0].read for each in alone]
+    expected = np.average(one_by_one, weights=lengths)
+    assert said_loss(base.network, padded(taught, 2)).item() == pytest.approx(expected, abs=1e-4)
 
 
 def test_stopped_and_run_again_it_gives_the_same_adapter(
-    tokenizer: Any, taught: list[Encoded], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tokenizer: Any, taught: list[Fork], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("models.tuning.lesson.EVERY", 4)
     place = tiny("Llama", tmp_path / "tiny", tokenizer)
@@ -141,7 +156,7 @@ def test_stopped_and_run_again_it_gives_the_same_adapter(
 
 
 def test_another_recipe_does_not_go_on_in_the_same_folder(
-    base: Base, taught: list[Encoded], tmp_path: Path
+    base: Base, taught: list[Fork], tmp_path: Path
 ) -> None:
     trained(base, taught, tmp_path)
     other = Recipe(epochs=9)
@@ -159,7 +174,7 @@ def test_a_curve_shows_both_losses() -> None:
 
 
 def test_a_saved_adapter_is_small_and_known_by_its_hash(
-    base: Base, taught: list[Encoded], tmp_path: Path
+    base: Base, taught: list[Fork], tmp_path: Path
 ) -> None:
     adapters.save(trained(base, taught, tmp_path / "out"), tmp_path / "a", "tiny")
     adapters.check(tmp_path / "a")
@@ -174,7 +189,7 @@ def test_a_saved_adapter_is_small_and_known_by_its_hash(
 
 
 def test_joined_adapters_do_what_they_do_in_a_row(
-    tokenizer: Any, taught: list[Encoded], tmp_path: Path
+    tokenizer: Any, taught: list[Fork], tmp_path: Path
 ) -> None:
     place = tiny("Llama", tmp_path / "tiny", tokenizer)
     folders = []

@@ -39,6 +39,7 @@ class Example:
 
     turns: tuple[Turn, ...]
     answer: str
+    script: str = ""  # which examples begin alike
 
 
 def understanding(
@@ -51,14 +52,16 @@ def understanding(
         Example(
             (Turn("system", UNDERSTAND), *_dialogue(each, plan, Told.CUE), Turn("user", STATE)),
             state(plan),
+            each.id,
         )
         for each in exchanges
         for plan in (each.plan(way) for way in Way)
     ]
     return found + [
         Example(
-            (Turn("system", UNDERSTAND), Turn("user", f"{ASKED[side]} {sentence.text}")),
+            (Turn("system", UNDERSTAND), Turn("user", f"{sentence.text} {ASKED[side]}")),
             in_words(sentence.felt[side]),
+            sentence.id,
         )
         for sentence in sentences
         for side in perspectives
@@ -68,7 +71,7 @@ def understanding(
 def replies(exchanges: Iterable[Exchange]) -> list[Example]:
     """Stage two: what to say where nothing but the words is known."""
     return [
-        Example((Turn("system", SYSTEM), *_lines(each)), each.variants[Way.NEUTRAL].reply)
+        Example((Turn("system", SYSTEM), *_lines(each)), each.variants[Way.NEUTRAL].reply, each.id)
         for each in exchanges
     ]
 
@@ -83,7 +86,12 @@ def empathic(exchange: Exchange, way: Way, how: Told) -> Example:
     plan = exchange.plan(way)
     reply = exchange.variants[way].reply
     answer = f"{told.thought(plan)} {reply}" if how is Told.THINK else reply
-    return Example((Turn("system", SYSTEM), *_dialogue(exchange, plan, how)), answer)
+    return Example(asked(exchange, plan, how), answer, exchange.id)
+
+
+def asked(exchange: Exchange, plan: ReplyPlan, how: Told) -> tuple[Turn, ...]:
+    """A script up to where the reply is due, told of a plan of its author's or of anyone's."""
+    return (Turn("system", SYSTEM), *_dialogue(exchange, plan, how))
 
 
 def state(plan: ReplyPlan) -> str:

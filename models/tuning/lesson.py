@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from models.tuning.encoded import UNSAID, Batch, Encoded, batches
+from models.tuning.encoded import UNSAID, Batch, Fork, batches
 
 LOG, STATE = "log.jsonl", "state.pt"
 EVERY = 50  # steps from one saved state to the next
@@ -46,8 +46,8 @@ Report = Callable[[Step, int], None]  # the step, and how many there will be
 
 def learn(
     network: Any,
-    examples: Sequence[Encoded],
-    held_out: Sequence[Encoded],
+    forks: Sequence[Fork],
+    held_out: Sequence[Fork],
     recipe: Recipe,
     folder: Path,
     pad: int,
@@ -57,14 +57,14 @@ def learn(
     folder.mkdir(parents=True, exist_ok=True)
     weights = [each for each in network.parameters() if each.requires_grad]
     optimizer = torch.optim.AdamW(weights, lr=recipe.pace, weight_decay=recipe.decay)
-    per_epoch = math.ceil(len(examples) / recipe.batch)
+    per_epoch = sum(1 for _ in batches(forks, recipe.batch, pad, recipe.seed))
     steps = max(1, round(recipe.epochs * per_epoch))
     done = _resume(folder, network, optimizer, recipe)
     torch.manual_seed(recipe.seed + done)
     network.train()
     step = 0
     for epoch in range(math.ceil(recipe.epochs)):
-        for batch in batches(examples, recipe.batch, pad, recipe.seed + epoch):
+        for batch in batches(forks, recipe.batch, pad, recipe.seed + epoch):
             if step >= steps:
                 break
             step += 1
@@ -90,23 +90,27 @@ def learn(
 def said_loss(network: Any, batch: Batch) -> Tensor:
     """How surprising the answers are, by token; only there are words looked for at all."""
     device = next(network.parameters()).device
-    tokens, mask = batch.tokens.to(device), batch.mask.to(device)
     body = network.get_base_model() if hasattr(network, "get_base_model") else network
-    hidden = body.model(input_ids=tokens, attention_mask=mask).last_hidden_state[:, :-1]
+    hidden = body.model(
+        input_ids=batch.tokens.to(device),
+        attention_mask=batch.seen.to(device, body.dtype),
+        position_ids=batch.places.to(device),
+        use_cache=False,
+    ).last_hidden_state[:, :-1]
     labels = batch.labels[:, 1:].to(device)
     said = labels != UNSAID
     return cross_entropy(body.lm_head(hidden[said]).float(), labels[said])
 
 
-def mean_loss(network: Any, examples: Sequence[Encoded], size: int, pad: int) -> float | None:
+def mean_loss(network: Any, forks: Sequence[Fork], size: int, pad: int) -> float | None:
     """Over held-out examples; None without any."""
-    if not examples:
+    if not forks:
         return None
     network.eval()
     with torch.inference_mode():
         losses = [
             (float(said_loss(network, batch)), int((batch.labels != UNSAID).sum()))
-            for batch in batches(examples, size, pad, 0)
+            for batch in batches(forks, size, pad, 0)
         ]
     network.train()
     return round(sum(loss * n for loss, n in losses) / sum(n for _, n in losses), 4)
