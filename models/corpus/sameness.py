@@ -36,7 +36,7 @@ def self_bleu(texts: Sequence[str], sampled: int = SAMPLED, seed: int = 0) -> fl
     chosen = random.Random(seed).sample(list(texts), min(sampled, len(texts)))
     split = [words(text) for text in chosen]
     smooth = SmoothingFunction().method1
-    scores = [
+    scores: list[float] = [
         sentence_bleu(split[:at] + split[at + 1 :], text, smoothing_function=smooth)
         for at, text in enumerate(split)
         if text

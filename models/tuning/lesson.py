@@ -98,16 +98,16 @@ def said_loss(network: Any, batch: Batch) -> Tensor:
     return cross_entropy(body.lm_head(hidden[said]).float(), labels[said])
 
 
-@torch.inference_mode()
 def mean_loss(network: Any, examples: Sequence[Encoded], size: int, pad: int) -> float | None:
     """Over held-out examples; None without any."""
     if not examples:
         return None
     network.eval()
-    losses = [
-        (float(said_loss(network, batch)), int((batch.labels != UNSAID).sum()))
-        for batch in batches(examples, size, pad, 0)
-    ]
+    with torch.inference_mode():
+        losses = [
+            (float(said_loss(network, batch)), int((batch.labels != UNSAID).sum()))
+            for batch in batches(examples, size, pad, 0)
+        ]
     network.train()
     return round(sum(loss * n for loss, n in losses) / sum(n for _, n in losses), 4)
 
