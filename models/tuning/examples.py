@@ -83,7 +83,12 @@ def empathic(exchange: Exchange, way: Way, how: Told) -> Example:
     plan = exchange.plan(way)
     reply = exchange.variants[way].reply
     answer = f"{told.thought(plan)} {reply}" if how is Told.THINK else reply
-    return Example((Turn("system", SYSTEM), *_dialogue(exchange, plan, how)), answer)
+    return Example(asked(exchange, plan, how), answer)
+
+
+def asked(exchange: Exchange, plan: ReplyPlan, how: Told) -> tuple[Turn, ...]:
+    """A script up to where the reply is due, told of a plan of its author's or of anyone's."""
+    return (Turn("system", SYSTEM), *_dialogue(exchange, plan, how))
 
 
 def state(plan: ReplyPlan) -> str:
