@@ -186,7 +186,9 @@ def _answers(
     contestant: Contestant, setup: Setup, base: Path, console: Console
 ) -> dict[Asked, dict[str, Answer]]:
     """To every question in every way of telling; the model is loaded only where one is new."""
-    questions: dict[Asked, list[Question]] = {None: [each.question for each in chat.plain()]}
+    questions: dict[Asked, list[Question]] = {
+        None: [each.question for row in chat.plain().values() for each in row]
+    }
     for told in setup.told:
         questions[told] = of_corpus(setup.exchanges, told, setup.plans)
         if setup.echomind:
@@ -244,7 +246,9 @@ def _figures(
         ],
         "model": model_key(contestant, base),
         "told": found,
-        "chat": chat.sanity(chat.plain(), answers[None], setup.seed),
+        "chat": {
+            way: chat.sanity(row, answers[None], setup.seed) for way, row in chat.plain().items()
+        },
         "dream": _dream(contestant, setup, weigher, missing, console),
         "emobank": _emobank(contestant, setup, weigher, missing, console),
     }

@@ -1,4 +1,8 @@
-"""Plain questions: has a model that learned to listen forgotten the rest?"""
+"""Plain questions: has a model that learned to listen forgotten the rest?
+
+Each is asked twice: as a listener, which is what tuned models are told to be, and with no word
+about that, as the base knows itself.
+"""
 
 import re
 import tomllib
@@ -14,6 +18,7 @@ from models.tuning.evaluation.questions import Question
 from models.tuning.evaluation.replies import Answer
 from models.types import Turn
 
+AS_LISTENER, UNTOLD = "as a listener", "untold"
 TABLE = Path(__file__).with_name("chat.toml")
 
 
@@ -25,15 +30,19 @@ class Plain:
     words: tuple[str, ...]
 
 
-def plain(file: Path = TABLE) -> list[Plain]:
+def plain(file: Path = TABLE) -> dict[str, list[Plain]]:
+    """The same questions in both ways."""
     rows = tomllib.loads(file.read_text("utf-8"))["questions"]
-    return [
-        Plain(
-            Question(f"chat-{number}", (Turn("system", SYSTEM), Turn("user", row["ask"]))),
-            tuple(row["words"]),
-        )
-        for number, row in enumerate(rows, 1)
-    ]
+    before = {AS_LISTENER: (Turn("system", SYSTEM),), UNTOLD: ()}
+    return {
+        way: [
+            Plain(
+                Question(f"{way}-{number}", (*told, Turn("user", row["ask"]))), tuple(row["words"])
+            )
+            for number, row in enumerate(rows, 1)
+        ]
+        for way, told in before.items()
+    }
 
 
 def sane(answer: str, words: Sequence[str]) -> bool:

@@ -78,12 +78,14 @@ def _apart(contestants: Mapping[str, Any]) -> Iterator[str]:
     rows = [
         [
             name,
-            share(each["chat"]["sane"]),
+            *(share(found["sane"]) for found in each["chat"].values()),
             _dream(each["dream"]),
         ]
         for name, each in contestants.items()
     ]
-    yield from _table(["", "plain questions answered sanely", "DREAM, accuracy"], rows)
+    ways = next(iter(contestants.values()))["chat"]
+    asked = [f"plain questions answered sanely, {way}" for way in ways]
+    yield from _table(["", *asked, "DREAM, accuracy"], rows)
     yield ""
 
 
