@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from models import evaluate_reply, reply_gguf, weights
+from models import evaluate_reply, weights
 from models.corpus.exchange import Exchange, Split, Way, load
 from models.percept import Affect
 from models.responder_llamacpp import LlamaCpp
@@ -18,7 +18,15 @@ from models.thinking.noticing import notice
 from models.thinking.plan import Strategy
 from models.thinking.told import Told
 from models.tuning.emobank import Perspective, Sentence
-from models.tuning.evaluation import chat, dream, emotions, judge, pairs, verdicts
+from models.tuning.evaluation import (
+    chat,
+    contestants,
+    dream,
+    emotions,
+    judge,
+    pairs,
+    verdicts,
+)
 from models.tuning.evaluation.contestants import gguf, model_key, parse, parse_all
 from models.tuning.evaluation.errors import EvaluationError
 from models.tuning.evaluation.figures import of_corpus as corpus_figures
@@ -604,7 +612,7 @@ def test_a_merged_model_is_kept_under_what_it_is_made_of(
         merges.append(tuple(adapters))
         out.write_bytes(b"merged")
 
-    monkeypatch.setattr(reply_gguf, "merge", merge)
+    monkeypatch.setattr(contestants, "merge", merge)
     files = {
         text: gguf(parse(text), base, tmp_path)
         for text in (f"a={one},{other}", f"renamed={one},{other}", f"a={other},{one}", "base=")
@@ -628,7 +636,7 @@ def test_an_evaluation_from_the_command_line_and_once_more(
         return served[-1]
 
     monkeypatch.setattr(evaluate_reply, "LlamaCpp", serve)
-    monkeypatch.setattr(reply_gguf, "merge", lambda base, adapters, out: out.write_bytes(b""))
+    monkeypatch.setattr(contestants, "merge", lambda base, adapters, out: out.write_bytes(b""))
     folder, out = adapter(tmp_path / "adapter"), tmp_path / "out"
     arguments = ["--contestant", "base=", "--contestant", f"tuned={folder}", "--told", "cue"]
     arguments += ["--limit", "3", "--no-likelihood", "--pairs", "2", "--out", str(out)]
@@ -686,3 +694,114 @@ async def test_the_packaged_model_answers_two_scripts(tmp_path: Path) -> None:
     figures = corpus_figures(CORPUS[:2], found, Told.CUE, Meaning().near, SEED)
     assert figures["manner"]["n"] == 6 and figures["manner"]["words"] > 3
     assert 0 < figures["similarity"]["value"] < 1
+
+
+TEMPLATE = (
+    "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}"
+    "<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+
+
+@pytest.fixture(scope="module")
+def tiny() -> Any:
+    """A Base of two small layers that know nothing, and whose tokens are bytes."""
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    tokenizers = pytest.importorskip("tokenizers")
+    pytest.importorskip("peft")
+    from models.tuning.base import Base
+
+    torch.set_num_threads(1)
+    marks = ["<|im_start|>", "<|im_end|>"]
+    letters = sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())
+    vocabulary = {letter: number for number, letter in enumerate(letters)}
+    inner = tokenizers.Tokenizer(tokenizers.models.BPE(vocab=vocabulary, merges=[]))
+    inner.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    inner.add_special_tokens(marks)
+    tokenizer = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=inner, eos_token=marks[1], pad_token=marks[1], chat_template=TEMPLATE
+    )
+    torch.manual_seed(SEED)
+    config = transformers.LlamaConfig(
+        vocab_size=len(letters) + len(marks),
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=1024,
+        initializer_range=0.3,  # or all words would be about equally likely
+    )
+    return Base("tiny", transformers.LlamaForCausalLM(config), tokenizer)
+
+
+def weighed_directly(base: Any, before: str, said: str, ended: bool) -> list[float]:
+    """Every token's log-probability by reading all of it at once."""
+    import torch
+
+    tokens = [
+        base.tokenizer(text, add_special_tokens=False)["input_ids"] for text in (before, said)
+    ]
+    tail = tokens[1] + ([base.tokenizer.eos_token_id] if ended else [])
+    with torch.inference_mode():
+        logits = base.network(torch.tensor([tokens[0] + tail])).logits[0]
+    chances = torch.log_softmax(logits.float(), dim=-1)
+    start = len(tokens[0]) - 1
+    return [float(chances[start + at, token]) for at, token in enumerate(tail)]
+
+
+@pytest.mark.slow
+def test_what_is_read_once_is_weighed_as_if_read_each_time(tiny: Any) -> None:
+    from models.tuning.encoded import laid_out as in_its_form
+    from models.tuning.evaluation.likelihood import TorchWeigher
+
+    weigher = TorchWeigher(tiny)
+    turns = [Turn("system", "Be kind."), Turn("user", "How was your day?")]
+    answers = ["Fine.", "It was long, and I am glad that it is over now.", "No"]
+    before = in_its_form(tiny.tokenizer, turns)
+    for given, said in zip(weigher.answers(turns, answers), answers, strict=True):
+        each = weighed_directly(tiny, before, said, ended=True)
+        assert given == pytest.approx(sum(each) / len(each), abs=1e-4)
+    ways = [" calm,", " neither calm nor excited,"]
+    for given, said in zip(weigher.endings(turns, "Happy,", ways), ways, strict=True):
+        each = weighed_directly(tiny, f"{before}Happy,", said, ended=False)
+        assert given == pytest.approx(sum(each), abs=1e-3)
+    alone = [weigher.answers(turns, [said])[0] for said in answers]
+    assert weigher.answers(turns, answers) == pytest.approx(alone, abs=1e-4)
+
+
+@pytest.mark.slow
+def test_a_dialogue_too_long_to_read_is_cut_alike_for_all_answers(tiny: Any) -> None:
+    from models.tuning.evaluation.likelihood import TorchWeigher
+
+    turns = [Turn("user", "word " * 300)]
+    found = TorchWeigher(tiny).answers(turns, ["Yes.", "A much longer answer than the first."])
+    assert all(-20 < each < 0 for each in found)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Could not find a config file:UserWarning")  # peft's, likewise
+def test_adapters_change_what_is_likely(
+    tiny: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import copy
+
+    from models.tuning import adapters
+    from models.tuning.base import Base
+    from models.tuning.encoded import encode
+    from models.tuning.evaluation.likelihood import TorchWeigher
+    from models.tuning.examples import Example
+    from models.tuning.lesson import Recipe, learn
+
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")  # where peft would look for the base by its name
+    turns = (Turn("system", "Be kind."), Turn("user", "My cat died."))
+    kind, unkind = "I am so sorry.", "Whatever, it is a cat."
+    adapted = adapters.put_on(copy.deepcopy(tiny.network), SEED, rank=4)
+    lesson = [encode(tiny.tokenizer, Example(turns, kind))] * 8
+    recipe = Recipe(epochs=20, batch=8, pace=2e-2)
+    learn(adapted, lesson, [], recipe, tmp_path / "log", 0, lambda *_: None)
+    adapters.save(adapted, tmp_path / "adapter", "tiny")
+    worn = adapters.merged(copy.deepcopy(tiny.network), [tmp_path / "adapter"])
+    before = TorchWeigher(tiny).answers(turns, [kind, unkind])
+    after = TorchWeigher(Base("tiny", worn, tiny.tokenizer)).answers(turns, [kind, unkind])
+    assert after[0] > before[0] + 1 and after[0] > after[1]

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from models import reply_gguf
 from models.tuning.evaluation.errors import EvaluationError
 
 ADAPTER = ("adapter_model.safetensors", "adapter_config.json")
@@ -62,8 +61,14 @@ def gguf(contestant: Contestant, base: Path, folder: Path) -> Path:
         return base
     file = folder / f"{model_key(contestant, base)}.gguf"
     if not file.exists():
-        reply_gguf.merge(base, contestant.adapters, file)
+        merge(base, contestant.adapters, file)
     return file
+
+
+def merge(base: Path, adapters: Sequence[Path], out: Path) -> None:
+    from models import reply_gguf  # who wears no adapter needs no gguf package
+
+    reply_gguf.merge(base, adapters, out)
 
 
 def _digest(*files: Path) -> str:
