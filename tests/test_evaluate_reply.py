@@ -263,6 +263,7 @@ def test_strategies_are_shared_by_how_many_either_has() -> None:
     assert shared([], []) == 0.0
     rules = of_rules(CORPUS[:10], SEED)
     assert 0 < rules["strategies"]["value"] < 1 and rules["strategies"]["n"] == 30
+    assert rules["strategies"]["groups"] == 10  # the ways of a script are drawn together
 
 
 def test_manner_finds_what_nobody_should_hear() -> None:

@@ -48,14 +48,17 @@ def thinking(
     exchanges: Sequence[Exchange], answers: Mapping[str, Answer], seed: int
 ) -> dict[str, Any]:
     """How often a thought came, and how well it fits; one that did not come fits nothing."""
-    pairs = []
-    for each in exchanges:
-        for way in Way:
-            thought = answers[name(each.id, way)].thought
-            plan = Planned(thought.strategies, thought.emotion) if thought else Planned()
-            pairs.append((plan, each.variants[way]))
+    scripts = [
+        [(_planned(answers[name(each.id, way)]), each.variants[way]) for way in Way]
+        for each in exchanges
+    ]
     without = [answer.thought is None for answer in answers.values()]
-    return {**fit(pairs, seed), "without a thought": _share(without)}
+    return {**fit(scripts, seed), "without a thought": _share(without)}
+
+
+def _planned(answer: Answer) -> Planned:
+    thought = answer.thought
+    return Planned(thought.strategies, thought.emotion) if thought else Planned()
 
 
 def of_echomind(

@@ -23,19 +23,25 @@ def shared(some: Collection[Strategy], others: Collection[Strategy]) -> float:
     return len({*some} & {*others}) / max(1, len({*some} | {*others}))
 
 
-def fit(pairs: Sequence[tuple[Planned, Variant]], seed: int) -> dict[str, Any]:
+def fit(scripts: Sequence[Sequence[tuple[Planned, Variant]]], seed: int) -> dict[str, Any]:
+    """Over all plans, those of one script together."""
     return {
-        "strategies": figure([[shared(p.strategies, v.strategies)] for p, v in pairs], seed),
-        "emotion": figure([[float(p.emotion == v.emotion)] for p, v in pairs], seed),
+        "strategies": figure(
+            [[shared(p.strategies, v.strategies) for p, v in pairs] for pairs in scripts], seed
+        ),
+        "emotion": figure(
+            [[float(p.emotion == v.emotion) for p, v in pairs] for pairs in scripts], seed
+        ),
     }
 
 
 def of_rules(exchanges: Iterable[Exchange], seed: int) -> dict[str, Any]:
     """What a thought has to be better than."""
-    pairs, fixed = [], 0
+    scripts, fixed = [], 0
     for each in exchanges:
-        for way in Way:
-            plan = planned(each, way, Plans.RULES)
-            pairs.append((Planned(plan.strategies, plan.emotion), each.variants[way]))
-            fixed += bool(plan.fixed)
-    return {**fit(pairs, seed), "fixed": fixed}  # the last: replies no model would be asked for
+        plans = {way: planned(each, way, Plans.RULES) for way in Way}
+        scripts.append(
+            [(Planned(p.strategies, p.emotion), each.variants[way]) for way, p in plans.items()]
+        )
+        fixed += sum(bool(plan.fixed) for plan in plans.values())
+    return {**fit(scripts, seed), "fixed": fixed}  # the last: replies no model would be asked for
