@@ -32,7 +32,7 @@ def put_on(network: Any, seed: int, rank: int = RANK) -> Any:
 def save(adapted: Any, folder: Path, base: str) -> None:
     """In half precision, under the base's name, with a hash beside it."""
     adapted.peft_config["default"].base_model_name_or_path = base
-    adapted.save_pretrained(folder)
+    adapted.save_pretrained(folder, save_embedding_layers=False)  # else it asks the model hub
     (folder / "README.md").unlink(missing_ok=True)  # peft's own template of a model card
     tensors = {
         name: tensor.half().contiguous() for name, tensor in load_file(folder / FILE).items()

@@ -1,0 +1,115 @@
+"""What contestants are asked: each script in its three ways, told as when it is live."""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from models.corpus.exchange import Cue, Exchange, Way
+from models.perceiver_off import unknown
+from models.percept import Percept
+from models.perception.labels import DIMENSIONS
+from models.thinking import distress, rules
+from models.thinking.plan import Heard, ReplyPlan
+from models.thinking.report import cases
+from models.thinking.told import SYSTEM, Told, note
+from models.tuning.examples import asked
+from models.types import Turn
+
+SECONDS = 3.0  # that a percept of a cue pretends to have listened
+
+
+class Plans(StrEnum):
+    """Whose plan the model is told, where it is told one."""
+
+    RULES = "rules"  # as in the running system
+    AUTHOR = "author"  # of the corpus: how well a perfect plan would be followed
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a model reads up to where it speaks; the same question has the same id."""
+
+    id: str
+    turns: tuple[Turn, ...]
+    told: Told | None = None  # None: nothing is told beside the words
+
+
+def percept(heard: Iterable[Heard]) -> Percept:
+    """A percept in which only these things are known, as surely as they are said to be."""
+    fields: dict[str, Any] = {}
+    known = set()
+    for each in heard:
+        dimension = DIMENSIONS[each.dimension]
+        fields.setdefault(dimension.field, {})[each.name] = each.confidence
+        known.add(dimension.name)
+    nothing = unknown(SECONDS)
+    return replace(
+        nothing, **fields, unknown=tuple(name for name in nothing.unknown if name not in known)
+    )
+
+
+def planned(exchange: Exchange, way: Way, plans: Plans) -> ReplyPlan:
+    if plans is Plans.AUTHOR:
+        return exchange.plan(way)
+    *before, last = exchange.lines
+    turns = [Turn(line.role, line.text, _percept_of(line.cues)) for line in before]
+    heard = percept(cue.heard for cue in exchange.variants[way].cues)
+    return rules.plan([*turns, Turn("user", last.text, heard)], distress.load())
+
+
+def _percept_of(cues: Sequence[Cue]) -> Percept | None:
+    return percept(cue.heard for cue in cues) if cues else None
+
+
+def told_plan(exchange: Exchange, way: Way, told: Told, plans: Plans) -> ReplyPlan:
+    """What the note is written from: a plan of the chosen kind only where a plan is told."""
+    return planned(exchange, way, plans) if told is Told.PLAN else exchange.plan(way)
+
+
+def of_corpus(exchanges: Iterable[Exchange], told: Told, plans: Plans) -> list[Question]:
+    """Script by script, so that a model reads their common beginning once."""
+    return [
+        Question(
+            name(exchange.id, way),
+            asked(exchange, told_plan(exchange, way, told, plans), told),
+            told,
+        )
+        for exchange in exchanges
+        for way in Way
+    ]
+
+
+def name(script: str, way: Way) -> str:
+    return f"{script}/{way}"
+
+
+@dataclass(frozen=True, slots=True)
+class Foreign:
+    """A question from outside the corpus, with the answer its authors give."""
+
+    question: Question
+    said: str
+    heard: str
+    reference: str
+
+
+def of_echomind(sample: Path, told: Told) -> list[Foreign]:
+    """EchoMind's dialogues, asked alike; plans are by rules, for these have no author's."""
+    count = len(cases())
+    found = []
+    for number, case in enumerate(cases(sample=sample)[count:], 1):
+        cues = [Cue(name=cue).heard for cue in case.cue.values()]
+        turns = [Turn("user", case.said, percept(cues))]
+        plan = replace(rules.plan(turns, distress.load()), heard=tuple(cues))
+        words = Turn("user", f"{case.said} {note(plan, told)}".strip())
+        question = Question(f"echomind-{number}", (Turn("system", SYSTEM), words), told)
+        found.append(Foreign(question, case.said, case.heard, case.reference))
+    return found
+
+
+def in_json(question: Question) -> str:
+    """All of a question that a model reads."""
+    return json.dumps([[turn.role, turn.text] for turn in question.turns], ensure_ascii=False)
