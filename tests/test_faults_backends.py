@@ -223,7 +223,7 @@ async def test_a_model_that_hangs_in_its_thread_ends_no_conversation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     brief = {**PATIENCE, "transcriber": Patience(SOON_SEC)}
-    monkeypatch.setattr("server.app.guarded", partial(guarded, patience=brief))
+    monkeypatch.setattr("server.house.guarded", partial(guarded, patience=brief))
     stuck = Stuck()
     async with two(standins(transcriber=stuck), tmp_path / "runs") as (url, house, one, other):
         assert (await turn(one, LOUD))["status"] == "completed"
