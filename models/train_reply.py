@@ -27,7 +27,6 @@ from models.tuning.encoded import forked
 from models.tuning.examples import Example, Stage
 from models.tuning.lesson import Recipe, Step, learn, read_log
 
-COMMAND = "python -m models.train_reply"
 CHECKED = 150  # held-out examples the loss is watched on
 # The first stage is an adapter of its own, for it may have learned from EmoBank, whose licence it
 # then bears. The other two are one adapter, taught in two steps.

@@ -12,8 +12,6 @@ from safetensors.torch import load_file, save_file
 
 FILE, CONFIG, SUM = "adapter_model.safetensors", "adapter_config.json", "adapter_model.sha256"
 RANK = 16
-ALPHA = 32
-PREFIX = "base_model.model."
 
 
 class AdapterError(Exception):

@@ -45,7 +45,7 @@ def svg(title: str, steps: Sequence[Step]) -> str:
         '<text class="two" x="170" y="46">examples held out</text>',
     ]
     for value in (low, (low + high) / 2, high):
-        x, y = place(1, value).split()
+        y = place(1, value).split()[1]
         parts.append(f'<path d="M{LEFT} {y} H{WIDE - 20}" stroke="var(--grid)"/>')
         parts.append(f'<text x="10" y="{float(y) + 4:.1f}">{value:.2f}</text>')
     for kind, points in (("one", learned), ("two", held)):
