@@ -38,6 +38,7 @@ BACKENDS: Mapping[str, Mapping[str, str]] = {
     "thinker": {
         "dual": "models.thinking.dual:DualThinker",
         "plain": "models.thinking.plain:PlainThinker",
+        "tuned": "models.thinking.tuned:TunedThinker",
     },
     "responder": {
         "llamacpp": "models.responder_llamacpp:LlamaCpp",

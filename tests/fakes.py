@@ -1,7 +1,7 @@
 """Stand-ins that show what a test is about: words by loudness, and models that wait."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -152,3 +152,28 @@ class Sad:
         finally:
             self.busy -= 1
         return replace(known(emotion={"sad": 0.9, "neutral": 0.1}), seconds=audio.duration)
+
+
+class Scripted:
+    """A Responder that goes on from what a reply begins with, as it was told."""
+
+    def __init__(self, *tokens: str, after: Mapping[str, str] | None = None) -> None:
+        self._tokens = tokens
+        self._after = after or {}
+        self.asked: list[Sequence[Turn]] = []
+        self.open = 0
+
+    async def respond(self, dialogue: Sequence[Turn], max_tokens: int) -> AsyncGenerator[str, None]:
+        self.asked.append(dialogue)
+        self.open += 1
+        try:
+            begun = dialogue[-1].text if dialogue[-1].role == "assistant" else ""
+            for end, rest in self._after.items():
+                if begun.endswith(end):
+                    yield rest
+                    return
+            for token in self._tokens:
+                await asyncio.sleep(0)
+                yield token
+        finally:
+            self.open -= 1

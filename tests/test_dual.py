@@ -1,7 +1,7 @@
 """From words and what was heard to a plan, and from the plan to a reply that is fit to be said."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,35 +16,10 @@ from models.thinking.openings import NODS
 from models.thinking.plan import Intent, ReplyPlan, Strategy
 from models.thinking.prompts import GUIDANCE
 from models.types import Turn
-from tests.fakes import known
+from tests.fakes import Scripted, known
 
 SAD = known(emotion={"sad": 0.9, "neutral": 0.1})
 SAD_PERHAPS = known(emotion={"sad": 0.5, "neutral": 0.4})
-
-
-class Scripted:
-    """A Responder that goes on from what a reply begins with, as it was told."""
-
-    def __init__(self, *tokens: str, after: Mapping[str, str] | None = None) -> None:
-        self._tokens = tokens
-        self._after = after or {}
-        self.asked: list[Sequence[Turn]] = []
-        self.open = 0
-
-    async def respond(self, dialogue: Sequence[Turn], max_tokens: int) -> AsyncGenerator[str, None]:
-        self.asked.append(dialogue)
-        self.open += 1
-        try:
-            begun = dialogue[-1].text if dialogue[-1].role == "assistant" else ""
-            for end, rest in self._after.items():
-                if begun.endswith(end):
-                    yield rest
-                    return
-            for token in self._tokens:
-                await asyncio.sleep(0)
-                yield token
-        finally:
-            self.open -= 1
 
 
 async def replied(

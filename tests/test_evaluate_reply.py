@@ -43,13 +43,12 @@ from models.tuning.evaluation.questions import (
     name,
     of_corpus,
     of_echomind,
-    percept,
-    planned,
 )
 from models.tuning.evaluation.replies import Answer, answer, collect
 from models.tuning.evaluation.steering import steering
 from models.tuning.evaluation.weighing import Remembered
 from models.tuning.examples import asked, empathic
+from models.tuning.planned import percept, planned
 from models.types import Turn
 
 CORPUS = load(Split.TEST)
@@ -94,7 +93,7 @@ def same(one: str, other: str) -> float:
 
 
 def spoken(texts: dict[str, str]) -> dict[str, Answer]:
-    return {place: answer(text, Told.CUE) for place, text in texts.items()}
+    return {place: answer(text, Told.PLAN) for place, text in texts.items()}
 
 
 def references(exchanges: Sequence[Exchange], of: Callable[[Way], Way]) -> dict[str, str]:
@@ -108,19 +107,19 @@ def test_a_plan_that_is_told_is_the_rules_own_and_not_the_authors() -> None:
     other = [
         each
         for each in CORPUS
-        if planned(each, Way.TARGET, Plans.RULES).said.need != each.variants[Way.TARGET].need
+        if planned(each, Way.TARGET).said.need != each.variants[Way.TARGET].need
     ]
     assert other, "rules that always agree would make this test worthless"
     (question, *_) = of_corpus(other[:1], Told.PLAN, Plans.RULES)
-    rules = planned(other[0], Way.TARGET, Plans.RULES)
+    rules = planned(other[0], Way.TARGET)
     assert f"Need: {rules.said.need}." in question.turns[-1].text
     assert other[0].variants[Way.TARGET].need not in question.turns[-1].text
     (authored, *_) = of_corpus(other[:1], Told.PLAN, Plans.AUTHOR)
-    assert authored.turns == empathic(other[0], Way.TARGET, Told.PLAN).turns
+    assert authored.turns == asked(other[0], other[0].plan(Way.TARGET), Told.PLAN)
 
 
-@pytest.mark.parametrize("told", [Told.CUE, Told.THINK])
-def test_other_ways_of_telling_are_asked_as_they_were_taught(told: Told) -> None:
+@pytest.mark.parametrize("told", list(Told))
+def test_scripts_are_asked_as_they_were_taught(told: Told) -> None:
     questions = {each.id: each.turns for each in of_corpus(CORPUS[:5], told, Plans.RULES)}
     assert questions == {
         name(each.id, way): empathic(each, way, told).turns for each in CORPUS[:5] for way in Way
@@ -145,8 +144,8 @@ def test_echominds_dialogues_are_told_of_their_cues(tmp_path: Path) -> None:
     variant = {"attribute": "Sigh", "reference_response": "I heard that."}
     dialogue = {"script": "All is well.", "variants": {"target": variant}}
     sample.write_text(json.dumps({"dialogues": [dialogue]}))
-    (found,) = of_echomind(sample, Told.CUE)
-    assert found.question.turns[-1].text == "All is well. [The user sighs.]"
+    (found,) = of_echomind(sample, Told.THINK)
+    assert found.question.turns[-1].text == "All is well. [The user sighs. Think first.]"
     assert found.reference == "I heard that."
     (planned_one,) = of_echomind(sample, Told.PLAN)
     assert "Need: " in planned_one.question.turns[-1].text
@@ -167,12 +166,12 @@ def test_a_thought_is_never_speech() -> None:
     assert (twice.speech, twice.leaked) == ("Oh. Sleep well.", True)
     plain = answer("Oh dear.", Told.THINK)
     assert (plain.thought, plain.speech, plain.leaked) == (None, "Oh dear.", False)
-    assert answer("Good. [The user smiles.]", Told.CUE).leaked
+    assert answer("Good. [The user smiles.]", Told.PLAN).leaked
 
 
 async def test_what_was_answered_is_not_asked_again(tmp_path: Path) -> None:
     file = tmp_path / "replies.jsonl"
-    questions = of_corpus(CORPUS[:2], Told.CUE, Plans.RULES)
+    questions = of_corpus(CORPUS[:2], Told.PLAN, Plans.RULES)
     first = StandIn(lambda said: f"About {said}")
     found = await collect(questions[:4], lambda: first, Kept(file), "a", "model")
     assert first.asked == 4
@@ -187,7 +186,7 @@ async def test_what_was_answered_is_not_asked_again(tmp_path: Path) -> None:
 
 async def test_an_answer_torn_by_a_stop_is_asked_for_again(tmp_path: Path) -> None:
     file = tmp_path / "replies.jsonl"
-    questions = of_corpus(CORPUS[:1], Told.CUE, Plans.RULES)
+    questions = of_corpus(CORPUS[:1], Told.PLAN, Plans.RULES)
     await collect(questions, lambda: StandIn(lambda said: "Yes."), Kept(file), "a", "model")
     file.write_text(file.read_text("utf-8")[:-9], "utf-8")
     again = StandIn(lambda said: "No.")
@@ -314,17 +313,17 @@ def test_the_sign_test_is_the_one_of_the_books() -> None:
 def test_a_reference_is_preferred_under_its_own_cue_alone() -> None:
     some = CORPUS[:6]
     own = {
-        asked(each, each.plan(way), Told.CUE)[-1].text: each.variants[way].reply
+        asked(each, planned(each, way), Told.PLAN)[-1].text: each.variants[way].reply
         for each in some
         for way in Way
     }
     listens = preference(
-        some, Told.CUE, Plans.RULES, Scale(lambda read, said: same(own[read], said)), SEED
+        some, Told.PLAN, Plans.RULES, Scale(lambda read, said: same(own[read], said)), SEED
     )
     assert [each["value"] for each in listens.values()] == [1.0, 1.0, 1.0]
     target = {each.variants[Way.TARGET].reply for each in some}
     deaf = preference(
-        some, Told.CUE, Plans.RULES, Scale(lambda read, said: float(said in target)), SEED
+        some, Told.PLAN, Plans.RULES, Scale(lambda read, said: float(said in target)), SEED
     )
     assert [each["value"] for each in deaf.values()] == [1.0, 0.0, 0.0]
 
@@ -446,7 +445,7 @@ def test_pairs_are_blind_and_their_key_is_right(tmp_path: Path) -> None:
     firsts = [key["pairs"][row["pair"]]["A"] for row in rows]
     assert 8 <= firsts.count("base") <= 32  # by chance, not always the same side
     tolds = {key["pairs"][row["pair"]]["told"] for row in rows}
-    assert tolds == {"cue", "plan", "think"}
+    assert tolds == {"plan", "think"}
     again = tmp_path / "again"
     again.mkdir()
     assert laid_out(again) == drawn and laid_out(again, SEED + 1) != drawn
@@ -639,17 +638,17 @@ def test_an_evaluation_from_the_command_line_and_once_more(
     monkeypatch.setattr(evaluate_reply, "LlamaCpp", serve)
     monkeypatch.setattr(contestants, "merge", lambda base, adapters, out: out.write_bytes(b""))
     folder, out = adapter(tmp_path / "adapter"), tmp_path / "out"
-    arguments = ["--contestant", "base=", "--contestant", f"tuned={folder}", "--told", "cue"]
+    arguments = ["--contestant", "base=", "--contestant", f"tuned={folder}", "--told", "plan"]
     arguments += ["--limit", "3", "--no-likelihood", "--pairs", "2", "--out", str(out)]
     first = CliRunner().invoke(evaluate_reply.app, arguments)
     assert first.exit_code == 0, first.output
     assert [each.asked for each in served] == [40 + 9] * 2
     found = json.loads((out / "evaluation.json").read_text("utf-8"))
     base, tuned = found["contestants"]["base"], found["contestants"]["tuned"]
-    assert base["told"]["cue"]["steering"]["differs"]["value"] == 0.0
-    assert tuned["told"]["cue"]["steering"]["differs"]["value"] == 1.0
-    assert base["told"]["cue"]["likelihood"] == base["dream"] == {"absent": "not asked for"}
-    assert base["told"]["cue"]["judge"] == {"absent": "no judge"}
+    assert base["told"]["plan"]["steering"]["differs"]["value"] == 0.0
+    assert tuned["told"]["plan"]["steering"]["differs"]["value"] == 1.0
+    assert base["told"]["plan"]["likelihood"] == base["dream"] == {"absent": "not asked for"}
+    assert base["told"]["plan"]["judge"] == {"absent": "no judge"}
     assert base["chat"][chat.UNTOLD]["sane"]["value"] == 0.05
     assert base["adapters"] == [] and len(tuned["adapters"]) == 1
     assert found["made"]["base"]["sha256"] == weights.find("smollm2").sha256
@@ -681,7 +680,7 @@ def test_what_cannot_be_evaluated_is_said_in_a_sentence(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 async def test_the_packaged_model_answers_two_scripts(tmp_path: Path) -> None:
-    questions: list[Question] = of_corpus(CORPUS[:2], Told.CUE, Plans.RULES)
+    questions: list[Question] = of_corpus(CORPUS[:2], Told.PLAN, Plans.RULES)
     responder = LlamaCpp(slots=1, temperature=0)
     try:
         found = await collect(questions, lambda: responder, Kept(tmp_path / "a"), "base", "model")
@@ -692,7 +691,7 @@ async def test_the_packaged_model_answers_two_scripts(tmp_path: Path) -> None:
         responder.close()
     assert all(one.speech for one in found.values())
     assert again[questions[0].id] == found[questions[0].id]  # always the likeliest word
-    figures = corpus_figures(CORPUS[:2], found, Told.CUE, Meaning().near, SEED)
+    figures = corpus_figures(CORPUS[:2], found, Told.PLAN, Meaning().near, SEED)
     assert figures["manner"]["n"] == 6 and figures["manner"]["words"] > 3
     assert 0 < figures["similarity"]["value"] < 1
 

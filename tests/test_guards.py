@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
-from models.thinking.guards import apologises, circles, pretends, refuses, stale, unlooped
+from models.thinking.guards import apologises, circles, pretends, refuses, stale, unlooped, unnoted
 
 
 @pytest.mark.parametrize(
@@ -100,3 +100,32 @@ async def test_a_loop_ends_the_reply_where_it_closes() -> None:
     await source.aclose()
     assert said.count("kind") == 2
     assert closed
+
+
+# ---- notes
+
+
+async def spoken(*tokens: str) -> str:
+    async def stream() -> AsyncGenerator[str, None]:
+        for token in tokens:
+            yield token
+
+    return "".join([token async for token in unnoted(stream())])
+
+
+@pytest.mark.parametrize(
+    ("told", "heard"),
+    [
+        ("[Need: rest. Do: calm. Tone: pleasant.] Sleep well.", "Sleep well."),
+        ("Oh. [The user sighs.] Long day?", "Oh. Long day?"),
+        ("Long day? [Need: rest. Do: ca", "Long day? "),
+        ("Long day? Need: rest. Do: calm.", "Long day? "),
+        ("Do you need a rest? Need be, I'll wait.", "Do you need a rest? Need be, I'll wait."),
+        ("Tone it down. Do", "Tone it down. Do"),
+        ("Nothing is lost. No", "Nothing is lost. No"),
+    ],
+)
+async def test_notes_are_never_said_however_they_are_split(told: str, heard: str) -> None:
+    for size in (1, 2, 3, 7, len(told)):
+        pieces = [told[at : at + size] for at in range(0, len(told), size)]
+        assert await spoken(*pieces) == heard

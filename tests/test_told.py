@@ -5,9 +5,10 @@ import pytest
 from models.corpus.exchange import Split, Way, load
 from models.percept import Affect
 from models.thinking.plan import Heard, Intent, ReplyPlan, Said, Strategy
-from models.thinking.told import SYSTEM, Told, note, parted, thought
+from models.thinking.told import SYSTEM, Told, cue, note, parted, thought
 from models.tuning import emobank, examples
 from models.tuning.emobank import Perspective, Sentence
+from models.tuning.planned import planned
 
 PLAN = ReplyPlan(
     Said(Intent.SHARES, "to be heard"),
@@ -20,14 +21,14 @@ SILENT = ReplyPlan(Said(Intent.SHARES, "interest"), strategies=(Strategy.QUESTIO
 
 def test_a_note_tells_what_was_heard_and_no_more_than_asked() -> None:
     heard = "The user sounds angry, and perhaps it is raining."
-    assert note(PLAN, Told.CUE) == f"[{heard}]"
+    assert cue(PLAN) == f"[{heard}]"
     assert note(PLAN, Told.THINK) == f"[{heard} Think first.]"
     planned = "Need: to be heard. Do: de escalate, question. Tone: comforting."
     assert note(PLAN, Told.PLAN) == f"[{heard} {planned}]"
 
 
-def test_nothing_heard_leaves_no_note() -> None:
-    assert note(SILENT, Told.CUE) == ""
+def test_where_nothing_was_heard_nothing_is_told_of_it() -> None:
+    assert cue(SILENT) == ""
     assert note(SILENT, Told.THINK) == "[Think first.]"
 
 
@@ -53,11 +54,12 @@ def test_unknown_strategies_of_a_thought_are_dropped() -> None:
 
 def test_the_same_words_are_asked_in_three_ways_and_answered_in_three() -> None:
     exchange = load(Split.DEV)[0]
-    asked = [examples.empathic(exchange, way, Told.CUE) for way in Way]
+    asked = [examples.empathic(exchange, way, Told.PLAN) for way in Way]
     assert len({example.turns for example in asked}) == 3
     assert [example.answer for example in asked] == [exchange.variants[w].reply for w in Way]
     assert all(example.turns[0].text == SYSTEM for example in asked)
-    assert asked[1].turns[-1].text == exchange.words
+    plans = [note(planned(exchange, way), Told.PLAN) for way in Way]  # the rules', as live
+    assert [each.turns[-1].text for each in asked] == [f"{exchange.words} {n}" for n in plans]
 
 
 def test_a_thinking_example_answers_with_a_thought_that_can_be_parted() -> None:

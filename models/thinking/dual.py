@@ -12,12 +12,13 @@ from models.errors import BackendError
 from models.protocols import Responder
 from models.thinking import distress, rules
 from models.thinking.followups import leads, written
-from models.thinking.guards import pretends, refuses, unlooped
+from models.thinking.guards import pretends, refuses
 from models.thinking.openings import nod
-from models.thinking.plan import REMEMBERED, ReplyPlan
+from models.thinking.plan import ReplyPlan
 from models.thinking.prompts import GUIDANCE, Strength, note
 from models.thinking.ranking import Ranking
 from models.thinking.refining import refined
+from models.thinking.wording import ours, sensible, theirs
 from models.types import Turn
 from models.unmarked import plain
 
@@ -26,7 +27,6 @@ LED_SEC = 1.0  # while an opening is spoken there is time to try several ways to
 LED_TOKENS = 28  # of one way
 SENTENCES = 2  # of a small model: from the third on it makes things up
 MATTERS_OF_FACT = ("asks", "favour", "unprompted")  # answered by the model in its own words
-PASTED = 4_000  # characters: to read so many takes so long that others should not wait for it
 FEWEST = 5  # words from which a small model can tell what they are about
 
 _SENTENCE = re.compile(r"""\s*(.+?[.!?]["'”’)]*)(?=\s|$)""", re.DOTALL)
@@ -64,14 +64,11 @@ class DualThinker:
         self._ranking = Ranking() if lead else None
 
     async def think(self, dialogue: Sequence[Turn], responder: Responder) -> ReplyPlan:
-        if sum(len(turn.text) for turn in dialogue) > PASTED:
-            plan = await asyncio.to_thread(rules.plan, dialogue, self._distress)
-        else:
-            plan = rules.plan(dialogue, self._distress)
+        plan = await rules.plan_aside(dialogue, self._distress)
         if self._refine_sec:
             plan = await refined(plan, dialogue, responder, self._refine_sec)
         if self._lead and not plan.acknowledgement and not plan.fixed:  # gives time to think
-            given = nod(plan.situation, _ours(dialogue), _theirs(dialogue))
+            given = nod(plan.situation, ours(dialogue), theirs(dialogue))
             plan = replace(plan, acknowledgement=given)
         return plan
 
@@ -87,8 +84,8 @@ class DualThinker:
         max_tokens: int,
     ) -> AsyncGenerator[str, None]:
         """What follows the plan's acknowledgement; never nothing."""
-        ours, words = _ours(dialogue), _theirs(dialogue)
-        otherwise = written(plan, words, ours)
+        before, words = ours(dialogue), theirs(dialogue)
+        otherwise = written(plan, words, before)
         own = instructions.strip()
         if plan.fixed and not (own and plan.said.topic in rules.OURSELVES):
             yield plan.fixed
@@ -99,12 +96,12 @@ class DualThinker:
         if plan.acknowledgement and not factual:
             asked.append(Turn("assistant", plan.acknowledgement))
         if self._ranking and not own and not factual:
-            yield await self._led(self._ranking, plan, words, ours, asked, responder) or otherwise
+            yield await self._led(self._ranking, plan, words, before, asked, responder) or otherwise
             return
         said = False
         async with (
-            aclosing(_sensible(responder, asked, max_tokens)) as sensible,
-            aclosing(_honest(sensible) if self._lead else sensible) as tokens,
+            aclosing(sensible(responder, asked, max_tokens)) as worded,
+            aclosing(_honest(worded) if self._lead else worded) as tokens,
         ):
             async for token in tokens:
                 said = said or bool(token.strip())
@@ -128,7 +125,7 @@ class DualThinker:
         ranking: Ranking,
         plan: ReplyPlan,
         words: str,
-        ours: Sequence[str],
+        before: Sequence[str],
         asked: Sequence[Turn],
         responder: Responder,
     ) -> str | None:
@@ -142,15 +139,7 @@ class DualThinker:
                     found.append(await _sentence(responder, asked, lead))
         except TimeoutError:
             pass
-        return await ranking.best(plan, words, found, ours)
-
-
-def _ours(dialogue: Sequence[Turn]) -> list[str]:
-    return [turn.text for turn in dialogue if turn.role == "assistant"][-REMEMBERED:]
-
-
-def _theirs(dialogue: Sequence[Turn]) -> str:
-    return next((turn.text for turn in reversed(dialogue) if turn.role == "user"), "")
+        return await ranking.best(plan, words, found, before)
 
 
 async def _sentence(responder: Responder, asked: Sequence[Turn], lead: str) -> str:
@@ -176,19 +165,6 @@ async def _after(lead: str, tokens: AsyncIterable[str]) -> AsyncGenerator[str, N
     yield lead
     async for token in tokens:
         yield token
-
-
-async def _sensible(
-    responder: Responder, asked: Sequence[Turn], max_tokens: int
-) -> AsyncGenerator[str, None]:
-    """The model's own words, without marks and circles."""
-    async with (
-        aclosing(responder.respond(asked, max_tokens)) as tokens,
-        aclosing(plain(tokens)) as marked_off,
-        aclosing(unlooped(marked_off)) as words,
-    ):
-        async for word in words:
-            yield word
 
 
 async def _honest(words: AsyncIterable[str]) -> AsyncGenerator[str, None]:

@@ -1,4 +1,4 @@
-"""What a reply model says that nobody should hear: refusals, talk of being a program, loops."""
+"""What a reply model says that nobody should hear: refusals, pretence, loops, its own notes."""
 
 import re
 from collections.abc import AsyncGenerator, AsyncIterable
@@ -35,6 +35,9 @@ _STALE = re.compile(
     r"what brings you|what can i do for you|your situation|current situation|your take on)",
     re.IGNORECASE,
 )
+_NOTE = re.compile(r"\[[^\]]*(?:\]\s*|$)")  # also one that has not ended
+_BARE_NOTE = re.compile(r"\b(?:Need|Do|Tone): ")
+_BEGUN = re.compile(r"\b(?:N(?:e(?:ed?)?)?|Do?|T(?:o(?:ne?)?)?)?:?\s*$")  # perhaps such a note
 _APOLOGISES = re.compile(r"\b(?:i'?m|i am|so) (?:so |very |really |truly )?sorry\b", re.IGNORECASE)
 
 
@@ -64,6 +67,25 @@ async def unlooped(tokens: AsyncIterable[str]) -> AsyncGenerator[str, None]:
         if token.strip() and circles(text):
             return
         yield token
+
+
+async def unnoted(tokens: AsyncIterable[str]) -> AsyncGenerator[str, None]:
+    """The tokens without what stands in square brackets, and up to where a note begins bare."""
+    text, given = "", 0
+    async for token in tokens:
+        text += token
+        said = _NOTE.sub("", text)
+        if bare := _BARE_NOTE.search(said):
+            if given < bare.start():
+                yield said[given : bare.start()]
+            return
+        settled = len(said) - len(begun[0]) if (begun := _BEGUN.search(said)) else len(said)
+        if settled > given:
+            yield said[given:settled]
+            given = settled
+    said = _NOTE.sub("", text)
+    if given < len(said) and not _BARE_NOTE.search(said):
+        yield said[given:]
 
 
 def circles(text: str) -> bool:

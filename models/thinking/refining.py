@@ -67,11 +67,22 @@ def _merged(plan: ReplyPlan, said: str) -> ReplyPlan:
         return plan
     known = [Strategy(name) for name in _texts(answer.get("strategies")) if name in list(Strategy)]
     emotion, need = answer.get("emotion"), answer.get("need")
-    if not known and emotion not in EMOTIONS:
+    return thought_over(
+        plan,
+        known,
+        emotion if isinstance(emotion, str) else "",
+        need if isinstance(need, str) else "",
+    )
+
+
+def thought_over(
+    plan: ReplyPlan, strategies: Sequence[Strategy], emotion: str, need: str
+) -> ReplyPlan:
+    """The plan with what a model thought in its place; as it was if that was nothing."""
+    if not strategies and emotion not in EMOTIONS:
         return plan
     # How someone is spoken to stays as it was heard: the model did not hear it.
     manners = [s for s in plan.strategies if s.value.startswith(("address", "adapt"))]
-    strategies = tuple(dict.fromkeys([*(known or plan.strategies), *manners]))
     if emotion not in EMOTIONS or emotion == plan.emotion:
         emotion, style, target = plan.emotion, plan.style, plan.target
     else:
@@ -79,13 +90,11 @@ def _merged(plan: ReplyPlan, said: str) -> ReplyPlan:
         target = style.target
     return replace(
         plan,
-        strategies=strategies,
+        strategies=tuple(dict.fromkeys([*(strategies or plan.strategies), *manners])),
         emotion=emotion,
         style=style,
         target=target,
-        said=replace(
-            plan.said, need=need[:60] if isinstance(need, str) and need else plan.said.need
-        ),
+        said=replace(plan.said, need=need[:60] or plan.said.need),
         source="rules+model",
     )
 

@@ -5,6 +5,7 @@ is given. What was heard unsurely is allowed for and never spoken of as a fact. 
 anyone's gender, and from an age no more than the manner of speaking.
 """
 
+import asyncio
 import re
 import tomllib
 from collections.abc import Callable, Sequence
@@ -31,6 +32,7 @@ from models.types import Turn
 from models.voicing import within_limits
 
 STAYS = 4  # turns for which bad news may be what is talked about
+PASTED = 4_000  # characters: to read so many takes so long that others should not wait for it
 UNSURE = 0.5  # how strongly a style is worn that rests on a guess
 STRESSED = ("so", "really", "very", "wonderful", "great", "fantastic", "amazing", "congratulations")
 WORN_OUT = {"tired", "breath", "hoarse", "sigh", "yawn", "cough", "moan"}
@@ -209,6 +211,13 @@ def plan(turns: Sequence[Turn], distress: Distress) -> ReplyPlan:
         fixed=fixed,
         also=also,
     )
+
+
+async def plan_aside(turns: Sequence[Turn], distress: Distress) -> ReplyPlan:
+    """The plan, made in a thread where there is much to read."""
+    if sum(len(turn.text) for turn in turns) > PASTED:
+        return await asyncio.to_thread(plan, turns, distress)
+    return plan(turns, distress)
 
 
 def _situation(on: Impression) -> tuple[Situation, Situation, tuple[str, ...]]:

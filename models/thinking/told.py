@@ -22,7 +22,6 @@ _THOUGHT = re.compile(
 class Told(StrEnum):
     """What the note holds beside what was heard."""
 
-    CUE = "cue"  # nothing: the reply follows at once
     PLAN = "plan"  # what the rules would do
     THINK = "think"  # to think first, which the model does in a note of its own
 
@@ -37,11 +36,15 @@ class Thought:
 
 
 def note(plan: ReplyPlan, told: Told) -> str:
-    """What stands behind the user's last words; empty where there is nothing to tell."""
+    """What stands behind the user's last words where a reply is due."""
+    more = _planned(plan) if told is Told.PLAN else THINK
+    return f"[{' '.join(filter(None, (remark(plan.heard), more)))}]"
+
+
+def cue(plan: ReplyPlan) -> str:
+    """Only what was heard, for whom the state is asked of; empty where nothing was."""
     heard = remark(plan.heard)
-    more = {Told.CUE: "", Told.PLAN: _planned(plan), Told.THINK: THINK}[told]
-    parts = " ".join(filter(None, (heard, more)))
-    return f"[{parts}]" if parts else ""
+    return f"[{heard}]" if heard else ""
 
 
 def thought(plan: ReplyPlan) -> str:

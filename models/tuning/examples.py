@@ -10,6 +10,7 @@ from models.thinking import told
 from models.thinking.plan import ReplyPlan
 from models.thinking.told import SYSTEM, Told
 from models.tuning.emobank import Perspective, Sentence, in_words
+from models.tuning.planned import planned
 from models.types import Turn
 
 UNDERSTAND = "You tell how people feel, from their words and how they say them."
@@ -50,7 +51,7 @@ def understanding(
     """Stage one: the state of whoever speaks, and both sides of a sentence's emotion."""
     found = [
         Example(
-            (Turn("system", UNDERSTAND), *_dialogue(each, plan, Told.CUE), Turn("user", STATE)),
+            (Turn("system", UNDERSTAND), *_noted(each, told.cue(plan)), Turn("user", STATE)),
             state(plan),
             each.id,
         )
@@ -77,21 +78,27 @@ def replies(exchanges: Iterable[Exchange]) -> list[Example]:
 
 
 def empathy(exchanges: Iterable[Exchange], seed: int) -> list[Example]:
-    """Stage three: each way of saying it, told in one of the three ways there are, by chance."""
+    """Stage three: each way of saying it, told a plan or to think, by chance.
+
+    A plan is told twice as often, for that is how the running system asks: it costs no time.
+    """
     rng = random.Random(seed)
-    return [empathic(each, way, rng.choice(list(Told))) for each in exchanges for way in Way]
+    how = (Told.PLAN, Told.PLAN, Told.THINK)
+    return [empathic(each, way, rng.choice(how)) for each in exchanges for way in Way]
 
 
 def empathic(exchange: Exchange, way: Way, how: Told) -> Example:
-    plan = exchange.plan(way)
+    """A reply after the rules' plan, which it is told, or after its author's, which it thinks."""
     reply = exchange.variants[way].reply
-    answer = f"{told.thought(plan)} {reply}" if how is Told.THINK else reply
-    return Example(asked(exchange, plan, how), answer, exchange.id)
+    if how is Told.PLAN:
+        return Example(asked(exchange, planned(exchange, way), how), reply, exchange.id)
+    plan = exchange.plan(way)
+    return Example(asked(exchange, plan, how), f"{told.thought(plan)} {reply}", exchange.id)
 
 
 def asked(exchange: Exchange, plan: ReplyPlan, how: Told) -> tuple[Turn, ...]:
     """A script up to where the reply is due, told of a plan of its author's or of anyone's."""
-    return (Turn("system", SYSTEM), *_dialogue(exchange, plan, how))
+    return (Turn("system", SYSTEM), *_noted(exchange, told.note(plan, how)))
 
 
 def state(plan: ReplyPlan) -> str:
@@ -104,10 +111,9 @@ def state(plan: ReplyPlan) -> str:
     return f"They seem {' and '.join(felt) or 'at ease'}. They need {plan.said.need}."
 
 
-def _dialogue(exchange: Exchange, plan: ReplyPlan, how: Told) -> list[Turn]:
-    lines = _lines(exchange)
-    noted = f"{lines[-1].text} {told.note(plan, how)}".strip()
-    return [*lines[:-1], Turn("user", noted)]
+def _noted(exchange: Exchange, note: str) -> list[Turn]:
+    *before, last = _lines(exchange)
+    return [*before, Turn("user", f"{last.text} {note}".strip())]
 
 
 def _lines(exchange: Exchange) -> list[Turn]:

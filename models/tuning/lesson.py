@@ -25,8 +25,8 @@ class Recipe:
     """How to learn; the same recipe, seed and examples give the same adapter."""
 
     epochs: float = 2.0
-    batch: int = 16
-    pace: float = 5e-4  # the highest learning rate
+    batch: int = 8
+    pace: float = 1e-3  # the highest learning rate
     decay: float = 0.0
     clip: float = 1.0
     seed: int = 7

@@ -7,7 +7,7 @@ from typing import Any
 from models.corpus.exchange import Exchange, Variant, Way
 from models.thinking.plan import Strategy
 from models.tuning.evaluation.intervals import figure
-from models.tuning.evaluation.questions import Plans, planned
+from models.tuning.planned import planned
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ def of_rules(exchanges: Iterable[Exchange], seed: int) -> dict[str, Any]:
     """What a thought has to be better than."""
     scripts, fixed = [], 0
     for each in exchanges:
-        plans = {way: planned(each, way, Plans.RULES) for way in Way}
+        plans = {way: planned(each, way) for way in Way}
         scripts.append(
             [(Planned(p.strategies, p.emotion), each.variants[way]) for way, p in plans.items()]
         )

@@ -1,24 +1,19 @@
 """What contestants are asked: each script in its three ways, told as when it is live."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
 
 from models.corpus.exchange import Cue, Exchange, Way
-from models.perceiver_off import unknown
-from models.percept import Percept
-from models.perception.labels import DIMENSIONS
 from models.thinking import distress, rules
-from models.thinking.plan import Heard, ReplyPlan
+from models.thinking.plan import ReplyPlan
 from models.thinking.report import cases
 from models.thinking.told import SYSTEM, Told, note
 from models.tuning.examples import asked
+from models.tuning.planned import percept, planned
 from models.types import Turn
-
-SECONDS = 3.0  # that a percept of a cue pretends to have listened
 
 
 class Plans(StrEnum):
@@ -37,36 +32,10 @@ class Question:
     told: Told | None = None  # None: nothing is told beside the words
 
 
-def percept(heard: Iterable[Heard]) -> Percept:
-    """A percept in which only these things are known, as surely as they are said to be."""
-    fields: dict[str, Any] = {}
-    known = set()
-    for each in heard:
-        dimension = DIMENSIONS[each.dimension]
-        fields.setdefault(dimension.field, {})[each.name] = each.confidence
-        known.add(dimension.name)
-    nothing = unknown(SECONDS)
-    return replace(
-        nothing, **fields, unknown=tuple(name for name in nothing.unknown if name not in known)
-    )
-
-
-def planned(exchange: Exchange, way: Way, plans: Plans) -> ReplyPlan:
-    if plans is Plans.AUTHOR:
-        return exchange.plan(way)
-    *before, last = exchange.lines
-    turns = [Turn(line.role, line.text, _percept_of(line.cues)) for line in before]
-    heard = percept(cue.heard for cue in exchange.variants[way].cues)
-    return rules.plan([*turns, Turn("user", last.text, heard)], distress.load())
-
-
-def _percept_of(cues: Sequence[Cue]) -> Percept | None:
-    return percept(cue.heard for cue in cues) if cues else None
-
-
 def told_plan(exchange: Exchange, way: Way, told: Told, plans: Plans) -> ReplyPlan:
-    """What the note is written from: a plan of the chosen kind only where a plan is told."""
-    return planned(exchange, way, plans) if told is Told.PLAN else exchange.plan(way)
+    """What the note is written from: the rules' plan only where a plan is told, and theirs."""
+    by_rules = told is Told.PLAN and plans is Plans.RULES
+    return planned(exchange, way) if by_rules else exchange.plan(way)
 
 
 def of_corpus(exchanges: Iterable[Exchange], told: Told, plans: Plans) -> list[Question]:

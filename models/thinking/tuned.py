@@ -1,0 +1,123 @@
+"""Speaking to a reply model that was taught to follow a note, in the form it was taught."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from dataclasses import replace
+from pathlib import Path
+
+from models import prompt
+from models.ahead import ahead
+from models.errors import BackendError
+from models.protocols import Responder
+from models.thinking import distress, rules
+from models.thinking.followups import written
+from models.thinking.guards import unnoted
+from models.thinking.openings import nod
+from models.thinking.plan import ReplyPlan
+from models.thinking.refining import thought_over
+from models.thinking.told import SYSTEM, Told, note, parted, thought
+from models.thinking.wording import ours, sensible, theirs
+from models.types import Turn
+
+ROLE = "thinker"
+THOUGHT_TOKENS = 40
+THOUGHT_SEC = 1.0  # a thought that takes longer is not waited for
+LATE_SEC = 0.7  # a reply that has not begun by then is begun with a nod
+DEPTH = 200  # tokens of a reply that may be there before they are said: all of them
+
+
+class TunedThinker:
+    """A Thinker for models with our adapters (models/tuning): what they are told, they do."""
+
+    def __init__(self, told: str = "plan", distress_file: str = "", helplines: str = "") -> None:
+        """Reads the tables.
+
+        Args:
+            told: "plan": the model is told what the rules plan, which costs no time; "think": it
+                plans by itself first, and the rules only where it fails to.
+            distress_file: a table in place of models/thinking/distress.toml.
+            helplines: where people in distress are told to turn, in place of the table's words.
+        """
+        if told not in list(Told):
+            raise BackendError(ROLE, f"Unknown way {told!r}; choose one of: {', '.join(Told)}.")
+        self._told = Told(told)
+        file = Path(distress_file) if distress_file else distress.DEFAULT
+        self._distress = distress.load(file, helplines)
+
+    async def think(self, dialogue: Sequence[Turn], responder: Responder) -> ReplyPlan:
+        plan = await rules.plan_aside(dialogue, self._distress)
+        if self._told is Told.THINK and not plan.fixed:
+            plan = await _thought(plan, dialogue, responder)
+        return replace(plan, acknowledgement="")  # its own words open better than ours
+
+    def prompt(self, instructions: str, dialogue: Sequence[Turn]) -> list[Turn]:
+        return _asked(instructions, dialogue, "")
+
+    async def answer(
+        self,
+        plan: ReplyPlan,
+        instructions: str,
+        dialogue: Sequence[Turn],
+        responder: Responder,
+        max_tokens: int,
+    ) -> AsyncGenerator[str, None]:
+        """The reply, after a nod if it is late; never nothing."""
+        own = instructions.strip()
+        if plan.fixed and not (own and plan.said.topic in rules.OURSELVES):
+            yield plan.fixed
+            return
+        asked = _asked(instructions, dialogue, note(plan, self._told))
+        if self._told is Told.THINK:
+            asked.append(Turn("assistant", thought(plan)))
+        before, words = ours(dialogue), theirs(dialogue)
+        said = False
+        async with ahead(_spoken(responder, asked, max_tokens), DEPTH) as tokens:
+            first = asyncio.ensure_future(anext(tokens, None))
+            try:
+                done, _ = await asyncio.wait([first], timeout=LATE_SEC)
+                if not done and (given := nod(plan.situation, before, words)):
+                    yield f"{given} "
+                token = await first
+            finally:
+                first.cancel()
+            while token is not None:
+                said = said or bool(token.strip())
+                yield token
+                token = await anext(tokens, None)
+        if not said:
+            yield written(plan, words, before)
+
+
+def _asked(instructions: str, dialogue: Sequence[Turn], remark: str) -> list[Turn]:
+    return prompt.messages(f"{SYSTEM} {instructions}", dialogue, None, remark)
+
+
+async def _spoken(
+    responder: Responder, asked: Sequence[Turn], max_tokens: int
+) -> AsyncGenerator[str, None]:
+    async with (
+        aclosing(sensible(responder, asked, max_tokens)) as tokens,
+        aclosing(unnoted(tokens)) as words,
+    ):
+        async for word in words:
+            yield word
+
+
+async def _thought(plan: ReplyPlan, dialogue: Sequence[Turn], responder: Responder) -> ReplyPlan:
+    """The plan as the model thinks it; the rules' if it is late, fails, or thinks nothing."""
+    text = ""
+    asked = _asked("", dialogue, note(plan, Told.THINK))
+    try:
+        async with (
+            asyncio.timeout(THOUGHT_SEC),
+            aclosing(responder.respond(asked, THOUGHT_TOKENS)) as tokens,
+        ):
+            async for token in tokens:
+                text += token
+                if "]" in token:
+                    break
+    except (TimeoutError, BackendError):
+        return plan
+    found, _ = parted(text)
+    return thought_over(plan, found.strategies, found.emotion, found.need) if found else plan
