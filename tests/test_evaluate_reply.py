@@ -654,7 +654,7 @@ def test_an_evaluation_from_the_command_line_and_once_more(
     assert found["made"]["base"]["sha256"] == weights.find("smollm2").sha256
     assert str(tmp_path) not in json.dumps(found["made"])
     told = (out / "evaluation.md").read_text("utf-8")
-    assert "base, cue" in told and "tuned, cue" in told
+    assert "base, plan" in told and "tuned, plan" in told
     assert len((out / pairs.PAIRS).read_text("utf-8").splitlines()) == 2
     again = CliRunner().invoke(evaluate_reply.app, arguments)
     assert again.exit_code == 0 and len(served) == 2  # nothing was asked, nobody was served

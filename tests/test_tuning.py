@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from safetensors.torch import load_file
 from typer.testing import CliRunner
 
 torch = pytest.importorskip("torch")
@@ -17,7 +18,6 @@ pytest.importorskip("peft")
 gguf = pytest.importorskip("gguf")
 
 import transformers
-from safetensors.torch import load_file
 
 from models import reply_gguf, train_reply, weights
 from models.corpus.exchange import Split, load
@@ -50,11 +50,57 @@ def tokenizer() -> Any:
     return transformers.AutoTokenizer.from_pretrained(file.parent, gguf_file=file.name)
 
 
+OMNI = {
+    "text_config": {
+        **SMALL,
+        "rope_parameters": {"rope_type": "default", "rope_theta": 1e4, "mrope_section": [1, 1, 2]},
+    },
+    "audio_config": {
+        "d_model": 16,
+        "encoder_layers": 1,
+        "encoder_attention_heads": 2,
+        "encoder_ffn_dim": 32,
+        "output_dim": 32,
+        "num_mel_bins": 16,
+        "max_source_positions": 50,
+    },
+    "vision_config": {
+        "depth": 1,
+        "hidden_size": 16,
+        "intermediate_size": 32,
+        "num_heads": 2,
+        "out_hidden_size": 32,
+        "fullatt_block_indexes": [0],
+    },
+}
+
+
 def tiny(kind: str, folder: Path, tokenizer: Any) -> str:
     """A network of chance of one architecture, as a folder of the model hub has it."""
     torch.manual_seed(0)
-    config = getattr(transformers, f"{kind}Config")(**SMALL)
-    transformers.AutoModelForCausalLM.from_config(config).save_pretrained(folder)
+    if kind == "Qwen2_5Omni":
+        config = transformers.Qwen2_5OmniConfig(thinker_config=OMNI, enable_audio_output=False)
+        network = transformers.Qwen2_5OmniForConditionalGeneration(config)
+    elif kind == "PanguEmbedded":
+        config = transformers.LlamaConfig(**SMALL, attention_bias=True)
+        network = transformers.AutoModelForCausalLM.from_config(config)
+    else:
+        config = getattr(transformers, f"{kind}Config")(**SMALL)
+        network = transformers.AutoModelForCausalLM.from_config(config)
+    network.save_pretrained(folder)
+    if kind == "PanguEmbedded":
+        pangu = {
+            **SMALL,
+            "model_type": "PanguEmbedded",
+            "architectures": ["PanguEmbeddedForCausalLM"],
+            "auto_map": {
+                "AutoModelForCausalLM": "modeling_openpangu_dense.PanguEmbeddedForCausalLM"
+            },
+            "bias": True,
+            "rope_theta": 16000000.0,
+            "tie_word_embeddings": False,
+        }
+        (folder / "config.json").write_text(json.dumps(pangu))
     tokenizer.save_pretrained(folder)
     return str(folder)
 
@@ -212,7 +258,7 @@ def test_joined_adapters_do_what_they_do_in_a_row(
 # ---- the command
 
 
-@pytest.mark.parametrize("kind", ["Llama", "Qwen2"])
+@pytest.mark.parametrize("kind", ["Llama", "Qwen2", "PanguEmbedded", "Qwen2_5Omni"])
 def test_all_stages_of_a_small_network(kind: str, tokenizer: Any, tmp_path: Path) -> None:
     place = tiny(kind, tmp_path / "tiny", tokenizer)
     bank = tmp_path / "emobank"
@@ -233,6 +279,25 @@ def test_all_stages_of_a_small_network(kind: str, tokenizer: Any, tmp_path: Path
         assert json.loads((folder / "trained.json").read_text())["stage"] == stage
     stack = [tmp_path / "out" / "understand", tmp_path / "out" / "empathy"]
     adapters.merged(load_base(place).network, stack)
+
+
+def test_openpangu_is_read_as_it_was_written(tokenizer: Any, tmp_path: Path) -> None:
+    """Its folder names code of its own, which is not run: it is a Llama with biases."""
+    place = tiny("PanguEmbedded", tmp_path, tokenizer)
+    network = load_base(place).network
+    kept = load_file(tmp_path / "model.safetensors")
+    biased = [name for name in kept if name.endswith("self_attn.o_proj.bias")]
+    assert len(biased) == SMALL["num_hidden_layers"]
+    assert all(torch.equal(network.state_dict()[name], value) for name, value in kept.items())
+    assert network.config.rope_parameters["rope_theta"] == 16000000.0
+
+
+def test_of_a_network_with_ears_and_eyes_only_its_words_are_taught(
+    tokenizer: Any, tmp_path: Path
+) -> None:
+    network = adapters.put_on(load_base(tiny("Qwen2_5Omni", tmp_path, tokenizer)).network, 7, 2)
+    places = {name for name, each in network.named_parameters() if each.requires_grad}
+    assert places and all(".language_model.layers." in name for name in places)
 
 
 def test_a_later_stage_without_the_earlier_is_told_plainly(tokenizer: Any, tmp_path: Path) -> None:

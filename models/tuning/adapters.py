@@ -19,10 +19,14 @@ class AdapterError(Exception):
 
 
 def put_on(network: Any, seed: int, rank: int = RANK) -> Any:
-    """The network with a new adapter on every linear layer but the last; all else is frozen."""
+    """The network with a new adapter on every linear layer but the last, and but ears and eyes."""
     torch.manual_seed(seed)
     config = LoraConfig(
-        r=rank, lora_alpha=2 * rank, target_modules="all-linear", task_type="CAUSAL_LM"
+        r=rank,
+        lora_alpha=2 * rank,
+        target_modules="all-linear",
+        exclude_modules=r".*\.(?:audio_tower|visual)\..*",
+        task_type="CAUSAL_LM",
     )
     return get_peft_model(network, config)
 

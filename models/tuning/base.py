@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedConfig
 
 from models import weights
 
@@ -33,7 +33,25 @@ def load(name: str, device: str = "cpu") -> Base:
         file = weights.path(PACKAGED) if name == PACKAGED else Path(name)
         place, where = file.parent, {"gguf_file": file.name}
     tokenizer = AutoTokenizer.from_pretrained(place, **where)
-    network = AutoModelForCausalLM.from_pretrained(place, dtype=kind, **where)
+    network = _network(place, kind, where)
     if tokenizer.pad_token_id is None:
         tokenizer.pad_token = tokenizer.eos_token
     return Base(Path(name).name, network.to(device), tokenizer)
+
+
+def _network(place: Path | str, kind: torch.dtype, where: dict[str, Any]) -> Any:
+    """By what the folder says it is; no code that came with it is run."""
+    about = {} if where else PreTrainedConfig.get_config_dict(str(place))[0]
+    match about.get("model_type"):
+        case "PanguEmbedded":  # openPangu-Embedded: a Llama whose attention has biases
+            from transformers import LlamaConfig, LlamaForCausalLM
+
+            foreign = ("architectures", "auto_map", "model_type", "bias")
+            fields = {name: value for name, value in about.items() if name not in foreign}
+            config = LlamaConfig(**fields, attention_bias=bool(about.get("bias", True)))
+            return LlamaForCausalLM.from_pretrained(place, config=config, dtype=kind)
+        case "qwen2_5_omni" | "qwen2_5_omni_thinker":  # its thinker writes what its talker says
+            from transformers import Qwen2_5OmniThinkerForConditionalGeneration as Thinker
+
+            return Thinker.from_pretrained(place, dtype=kind)
+    return AutoModelForCausalLM.from_pretrained(place, dtype=kind, **where)

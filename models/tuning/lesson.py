@@ -91,7 +91,8 @@ def said_loss(network: Any, batch: Batch) -> Tensor:
     """How surprising the answers are, by token; only there are words looked for at all."""
     device = next(network.parameters()).device
     body = network.get_base_model() if hasattr(network, "get_base_model") else network
-    hidden = body.model(
+    reader = getattr(body.model, "language_model", body.model)  # beside ears and eyes
+    hidden = reader(
         input_ids=batch.tokens.to(device),
         attention_mask=batch.seen.to(device, body.dtype),
         position_ids=batch.places.to(device),
