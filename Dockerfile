@@ -16,7 +16,8 @@ RUN if [ "$PROFILE" = gpu ]; then pip install --no-cache-dir -e '.[gpu]'; \
 # start or with a volume mounted at /opt/attune.
 FROM packages AS weights
 ENV ATTUNE_CACHE=/opt/attune
-COPY models/__init__.py models/weights.py models/
+COPY models/__init__.py models/weights.py models/adapter_files.py models/digest.py \
+    models/reply_gguf.py models/
 RUN python -m models.weights
 
 # --- what runs

@@ -22,6 +22,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from models import weights
 from models.corpus.exchange import FOLDER, CorpusError, Exchange, Split, Way, load
+from models.digest import sha256
 from models.errors import BackendError
 from models.responder_llamacpp import LlamaCpp
 from models.thinking.told import Told
@@ -398,7 +399,7 @@ def _made(setup: Setup, base: Path) -> dict[str, Any]:
 
 
 def _corpus_hash(split: Held) -> str:
-    return made.sha256(FOLDER / f"{split}.jsonl")
+    return sha256(FOLDER / f"{split}.jsonl")
 
 
 def _base_names() -> list[str]:

@@ -248,8 +248,10 @@ class _Thinker:
     def strength(self) -> object:
         return getattr(self.bare, "strength", None)
 
-    async def think(self, dialogue: Sequence[Turn], responder: Responder) -> ReplyPlan:
-        return await self.guard.call(lambda: self.bare.think(dialogue, responder))
+    async def think(
+        self, dialogue: Sequence[Turn], responder: Responder, instructions: str = ""
+    ) -> ReplyPlan:
+        return await self.guard.call(lambda: self.bare.think(dialogue, responder, instructions))
 
     def prompt(self, instructions: str, dialogue: Sequence[Turn]) -> list[Turn]:
         return self.bare.prompt(instructions, dialogue)

@@ -69,7 +69,9 @@ class Responder(Protocol):
 class Thinker(Protocol):
     """From words and percepts to a plan of the reply, and from the plan to its words."""
 
-    async def think(self, dialogue: Sequence[Turn], responder: Responder) -> ReplyPlan: ...
+    async def think(
+        self, dialogue: Sequence[Turn], responder: Responder, instructions: str = ""
+    ) -> ReplyPlan: ...
 
     def prompt(self, instructions: str, dialogue: Sequence[Turn]) -> list[Turn]:
         """What the responder will be asked, as far as that is known before there is a plan."""

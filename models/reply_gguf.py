@@ -17,6 +17,8 @@ from gguf import GGMLQuantizationType, GGUFReader, GGUFValueType, GGUFWriter, Re
 from gguf.quants import dequantize, quantize
 from numpy.typing import NDArray
 
+from models.adapter_files import CONFIG, FILE, AdapterError
+
 Floats = NDArray[np.float32]
 PRECISION = GGMLQuantizationType.Q8_0
 # Which tensor of a GGUF is which layer of the network.
@@ -90,8 +92,8 @@ class Change:
 
     @classmethod
     def read(cls, folder: Path) -> "Change":
-        config = json.loads((folder / "adapter_config.json").read_text("utf-8"))
-        tensors = dict(_safetensors(folder / "adapter_model.safetensors"))
+        config = json.loads((folder / CONFIG).read_text("utf-8"))
+        tensors = dict(_safetensors(folder / FILE))
         return cls(tensors, config["lora_alpha"] / config["r"])
 
     def __contains__(self, layer: str) -> bool:
@@ -113,8 +115,9 @@ def _safetensors(file: Path) -> Iterator[tuple[str, Floats]]:
     header.pop("__metadata__", None)
     for name, row in header.items():
         start, end = (8 + length + at for at in row["data_offsets"])
-        kind = {"F16": np.float16, "F32": np.float32}[row["dtype"]]
-        flat = np.frombuffer(data[start:end], dtype=kind)
+        if row["dtype"] != "F16":  # of which sums are exact; training saves no other
+            raise AdapterError(f"{file} holds {row['dtype']} instead of half precision.")
+        flat = np.frombuffer(data[start:end], dtype=np.float16)
         yield name, flat.reshape(row["shape"]).astype(np.float32)
 
 

@@ -17,6 +17,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from models.adapter_files import AdapterError
 from models.corpus.exchange import CorpusError, Split, load
 from models.tuning import adapters, emobank, examples
 from models.tuning.base import PACKAGED, Base
@@ -89,7 +90,7 @@ def main(
             _train(
                 trained, each, lessons[each], out, epochs, rank, seed, skip_understanding, console
             )
-    except (CorpusError, adapters.AdapterError, ValueError, OSError) as error:
+    except (CorpusError, AdapterError, ValueError, OSError) as error:
         console.print(str(error), style="red", markup=False)
         raise typer.Exit(1) from None
 

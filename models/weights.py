@@ -23,6 +23,9 @@ from rich.filesize import decimal
 from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn
 from rich.table import Table
 
+from models.adapter_files import AdapterError, check
+from models.digest import sha256
+
 COMMAND = "python -m models.weights"
 
 
@@ -356,8 +359,7 @@ def _stamped(row: Weights, file: Path) -> bool:
 
 
 def _hashed(row: Weights, file: Path) -> State:
-    with file.open("rb") as stream:
-        right = hashlib.file_digest(stream, "sha256").hexdigest() == row.sha256
+    right = sha256(file) == row.sha256
     with suppress(OSError):  # a read-only cache is only slower
         if right:
             _stamp(file).write_text(_stamp_text(file, row.sha256))
@@ -401,7 +403,7 @@ def fetch(
 
     A download that was complete when something else stopped us is used the next time.
     """
-    rows = _with_bases(names, table)
+    rows = _with_bases(names, cache, table)
     if all(state(row, cache) is State.PRESENT for row in rows):
         return
     downloads = cache / "downloads"
@@ -414,11 +416,12 @@ def fetch(
         for origin, group in wanted.items():
             folder = downloads / str(origin).replace("/", "--").replace(" ", "")
             folder.mkdir(exist_ok=True)
-            if isinstance(origin, Merged):
-                _merge(origin, path(origin.base, cache, table), folder / group[0].member, report)
-            else:
+            if not isinstance(origin, Merged):
                 _bring(origin, group, folder, download, report)
             try:
+                if isinstance(origin, Merged):
+                    base = path(origin.base, cache, table)
+                    _merge(origin, base, folder / group[0].member, report)
                 _unpack(origin, group, folder, cache)
             except (WrongFile, zipfile.BadZipFile):
                 shutil.rmtree(folder)  # or the same bad download would be used for ever
@@ -426,11 +429,11 @@ def fetch(
             shutil.rmtree(folder)
 
 
-def _with_bases(names: Iterable[str], table: Sequence[Weights]) -> list[Weights]:
+def _with_bases(names: Iterable[str], cache: Path, table: Sequence[Weights]) -> list[Weights]:
     """The rows of these names, each after what it is made from."""
     found: dict[str, Weights] = {}
     for row in (find(name, table) for name in names):
-        if isinstance(row.origin, Merged):
+        if isinstance(row.origin, Merged) and state(row, cache) is not State.PRESENT:
             found[row.origin.base] = find(row.origin.base, table)
         found[row.name] = row
     return list(found.values())
@@ -440,6 +443,11 @@ def _merge(origin: Merged, base: Path, out: Path, report: Report) -> None:
     from models import reply_gguf  # numbers are only needed where they are made
 
     folders = [ADAPTERS / name for name in origin.adapters]
+    try:
+        for folder in folders:
+            check(folder)
+    except AdapterError as error:
+        raise WrongFile(str(error)) from None
     reply_gguf.merge(base, folders, out, lambda done, total: report(str(origin), done, total))
 
 

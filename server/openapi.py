@@ -1,6 +1,7 @@
 """What the HTTP interface says of itself: the pieces of a true `/openapi.json`."""
 
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Any
 
 from fastapi import FastAPI
@@ -98,6 +99,11 @@ def lines_of(shape: type[BaseModel]) -> dict[str, Any]:
 
 
 def _schema(shape: type[BaseModel]) -> dict[str, Any]:
+    return dict(_schema_of(shape))
+
+
+@cache
+def _schema_of(shape: type[BaseModel]) -> dict[str, Any]:
     schema = shape.model_json_schema(ref_template="#/components/schemas/{model}")
     schema.pop("$defs", None)
     return schema

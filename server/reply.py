@@ -1,5 +1,6 @@
 """One response: from the dialogue to words, from words to sound, from sound to the client."""
 
+import asyncio
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
@@ -27,6 +28,7 @@ from server.session_config import AudioFormat, Pcm
 from server.trace import Trace
 
 DEFAULT_MAX_TOKENS = 160  # of a spoken reply: about half a minute
+LATE_SEC = 0.3  # after the turn is ours: from then on silence sounds as if nobody had heard
 AHEAD = 4  # chunks synthesised before they are needed
 LETTERS = 4  # to a token, about, in pieces of several words
 SENTENCE_ENDS = (".", "?", "!", "…", "。", "？", "！")
@@ -133,7 +135,7 @@ class Reply:
         thinker, responder = self._models.thinker, self._models.responder
         asked = thinker.prompt(self.options.instructions, turns)
         self._tokens_in = sum(len(turn.text) // LETTERS + 4 for turn in asked)
-        self.plan = plan = await thinker.think(turns, responder)
+        self.plan = plan = await thinker.think(turns, responder, self.options.instructions)
         self.trace.mark("planned")
         self._tokens_out = -(-len(plan.acknowledgement) // LETTERS)
         limit = self.options.max_tokens or DEFAULT_MAX_TOKENS
@@ -187,11 +189,39 @@ class Reply:
             self._made += len(silence)
             yield SpokenChunk(AudioChunk(silence, WIRE_RATE), "")
         # The opening is known at once, and spoken while the model finds out how to go on.
-        async with aclosing(_opened(plan.acknowledgement, clauses(tokens))) as said:
+        opened = _opened(plan.acknowledgement, clauses(tokens))
+        waits = plan.nod and self._clock.goes_on  # else no reply is ever late
+        async with aclosing(self._nodding(plan.nod, opened) if waits else opened) as said:
             async for clause in said:
                 async with aclosing(self._said(clause, plan.style)) as chunks:
                     async for chunk in chunks:
                         yield chunk
+
+    async def _nodding(
+        self, nod: str, said: AsyncGenerator[str, None]
+    ) -> AsyncGenerator[str, None]:
+        """What is said, after a nod if that does not come and somebody waits."""
+        first = asyncio.ensure_future(anext(said, None))
+        late = asyncio.ensure_future(self._late())
+        try:
+            await asyncio.wait([first, late], return_when=asyncio.FIRST_COMPLETED)
+            if not first.done():
+                self._tokens_out += -(-len(nod) // LETTERS)
+                yield f"{nod} "
+            clause = await first
+            while clause is not None:
+                yield clause
+                clause = await anext(said, None)
+        finally:
+            first.cancel()
+            late.cancel()
+            await asyncio.wait([first, late])
+            await said.aclose()
+
+    async def _late(self) -> None:
+        """Returns once somebody has waited for too long."""
+        await self.gate.wait()
+        await asyncio.sleep(LATE_SEC)
 
     async def _said(self, clause: str, style: Style) -> AsyncGenerator[SpokenChunk, None]:
         self.trace.mark("first_clause")

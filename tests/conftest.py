@@ -3,10 +3,15 @@ and under CI=true a browser or vLLM test may not be skipped."""
 
 import logging
 import os
+import sys
 from collections.abc import Generator
 from pathlib import Path
 
 import pytest
+from absl.logging import get_absl_handler
+
+# rouge-score's absl closes, when logging is set up anew, the stream it was imported with: pytest's.
+get_absl_handler().python_handler.setStream(sys.__stderr__)
 
 MUST_RUN = ("browser", "vllm")  # marks whose tools `make test-all` brings
 

@@ -69,8 +69,9 @@ def test_four_systems_are_shipped_that_differ_in_one_faculty_each() -> None:
     assert len({each.mark for each in (attune, words, plain, flat)}) == 4
 
 
-def test_where_people_in_distress_are_sent_holds_for_the_plain_prompt_too() -> None:
-    thinker = {"backend": "dual", "options": {"helplines": "Call 123."}}
+@pytest.mark.parametrize("backend", ["dual", "tuned"])
+def test_where_people_in_distress_are_sent_holds_for_the_plain_prompt_too(backend: str) -> None:
+    thinker = {"backend": backend, "options": {"helplines": "Call 123."}}
     config = Config.model_validate({"profile": "standin", "models": {"thinker": thinker}})
     plain = contestants(config)[2]
     assert plain.choices["thinker"].options["helplines"] == "Call 123."

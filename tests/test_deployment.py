@@ -47,6 +47,19 @@ def test_everything_the_server_imports_is_in_the_image() -> None:
     assert {"models", "server", "ui", "profiles"} <= copied_folders
 
 
+def test_weights_are_fetched_with_all_that_fetching_imports() -> None:
+    """They are a stage of their own, before the sources: what it copies is all there is."""
+    (rest,) = [s.rest for s in steps(DOCKERFILE) if s.name == "COPY" and "weights.py" in s.rest]
+    brought = set(words(rest))
+    wanted = ["models/weights.py"]
+    for file in wanted:
+        assert file in brought
+        found = re.findall(
+            r"^\s*from models(?:\.(\w+))? import (\w+)", (ROOT / file).read_text(), re.M
+        )
+        wanted += {f"models/{module or name}.py" for module, name in found} - {*wanted}
+
+
 def test_every_command_and_setting_of_the_image_exists() -> None:
     modules = re.findall(r"python -m (\w+(?:\.\w+)*)", DOCKERFILE.replace('", "', " "))
     assert {"models.weights", "server.healthcheck", "ui"} <= set(modules)

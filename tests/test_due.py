@@ -10,8 +10,9 @@ from models.due import due
 from models.standin import StandinResponder, StandinSpeaker
 from models.style import Style
 from models.thinking import rules
-from models.thinking.dual import PASTED, DualThinker
+from models.thinking.dual import DualThinker
 from models.thinking.plan import ReplyPlan
+from models.thinking.rules import PASTED
 from models.types import SpokenChunk, Turn
 from tests.serving import serving, standins
 from tests.talker import play_until, talking

@@ -118,11 +118,19 @@ async def spoken(*tokens: str) -> str:
     [
         ("[Need: rest. Do: calm. Tone: pleasant.] Sleep well.", "Sleep well."),
         ("Oh. [The user sighs.] Long day?", "Oh. Long day?"),
+        ("Oh.[The user sighs.] Long day?", "Oh. Long day?"),
         ("Long day? [Need: rest. Do: ca", "Long day? "),
-        ("Long day? Need: rest. Do: calm.", "Long day? "),
+        ("Long day? Need: rest. Do: calm.", "Long day?"),
+        ("Long day? Need:", "Long day?"),
+        ("Need:rest. do : calm.", ""),
+        ("Oh. **Tone:** happy.", "Oh."),
+        ("(Need: rest. Do: calm.) Hello.", ""),
+        ("Think first. Oh dear.", ""),
         ("Do you need a rest? Need be, I'll wait.", "Do you need a rest? Need be, I'll wait."),
+        ("Here is a to-Do: rest.", "Here is a to-Do: rest."),
         ("Tone it down. Do", "Tone it down. Do"),
         ("Nothing is lost. No", "Nothing is lost. No"),
+        ("Think first of you. Then", "Think first of you. Then"),
     ],
 )
 async def test_notes_are_never_said_however_they_are_split(told: str, heard: str) -> None:

@@ -12,7 +12,7 @@ from models.thinking.plan import ReplyPlan
 from models.types import WIRE_RATE, SpokenChunk, Turn
 from tests.fakes import SaysByLevel
 from tests.serving import serving, standins
-from tests.talker import talking
+from tests.talker import Event, talking
 
 STYLE = Style(emotion="comforting", pace=0.8, onset=0.1)
 PLAN = replace(NOTHING, acknowledgement="Oh dear.", emotion="comforting", style=STYLE)
@@ -23,8 +23,13 @@ BIRCH = {"type": "message", "role": "user", "content": [{"type": "input_text", "
 class Planned(PlainThinker):
     """A Thinker that always has the same plan."""
 
-    async def think(self, dialogue: Sequence[Turn], responder: Responder) -> ReplyPlan:
-        return PLAN
+    def __init__(self, plan: ReplyPlan = PLAN) -> None:
+        self._plan = plan
+
+    async def think(
+        self, dialogue: Sequence[Turn], responder: Responder, instructions: str = ""
+    ) -> ReplyPlan:
+        return self._plan
 
 
 class Waits:
@@ -54,6 +59,10 @@ class Remembers(StandinSpeaker):
             yield chunk
 
 
+def _said(done: Event) -> str:
+    return str(done["response"]["output"][0]["content"][0]["transcript"])
+
+
 async def test_the_plan_is_told_before_the_first_sound() -> None:
     models = standins(thinker=Planned())
     async with serving(models) as (url, _), talking(url, "?attune=1") as talker:
@@ -68,6 +77,43 @@ async def test_the_plan_is_told_before_the_first_sound() -> None:
         assert style["item_id"] == done["response"]["output"][0]["id"]
 
 
+async def test_a_reply_that_keeps_somebody_waiting_begins_with_a_nod() -> None:
+    responder = Waits()
+    models = standins(thinker=Planned(replace(NOTHING, nod="Mm.")), responder=responder)
+    async with serving(models, clock="wall") as (url, _), talking(url) as talker:
+        await talker.send("conversation.item.create", item=BIRCH)
+        await talker.send("response.create")
+        words = await talker.until("response.output_audio_transcript.delta")
+        assert words["delta"].strip() == "Mm."
+        responder.may_speak.set()
+        done = await talker.until("response.done")
+        assert _said(done) == "Mm. Tell me more."
+
+
+async def test_a_reply_in_time_needs_no_nod() -> None:
+    responder = Waits()
+    responder.may_speak.set()
+    models = standins(thinker=Planned(replace(NOTHING, nod="Mm.")), responder=responder)
+    async with serving(models, clock="wall") as (url, _), talking(url) as talker:
+        await talker.send("conversation.item.create", item=BIRCH)
+        await talker.send("response.create")
+        assert _said(await talker.until("response.done")) == "Tell me more."
+
+
+async def test_a_late_reply_that_is_cancelled_leaves_nothing_behind() -> None:
+    responder = Waits()
+    models = standins(thinker=Planned(replace(NOTHING, nod="Mm.")), responder=responder)
+    async with serving(models, clock="wall") as (url, house), talking(url) as talker:
+        await talker.send("conversation.item.create", item=BIRCH)
+        await talker.send("response.create")
+        await talker.until("response.output_audio_transcript.delta")
+        before = len(asyncio.all_tasks())
+        await talker.send("response.cancel")
+        done = await talker.until("response.done")
+        assert done["response"]["status"] == "cancelled"
+        assert len(asyncio.all_tasks()) < before
+
+
 async def test_the_opening_is_heard_while_the_model_is_still_thinking() -> None:
     responder = Waits()
     models = standins(thinker=Planned(), responder=responder)
@@ -79,8 +125,7 @@ async def test_the_opening_is_heard_while_the_model_is_still_thinking() -> None:
         responder.may_speak.set()
         await talker.say(0.0, 4.0)
         done = await talker.until("response.done")
-        said = done["response"]["output"][0]["content"][0]["transcript"]
-        assert said == "Oh dear. Tell me more."
+        assert _said(done) == "Oh dear. Tell me more."
 
 
 async def test_a_stage_reached_after_the_first_sound_is_told_with_the_others() -> None:

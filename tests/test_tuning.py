@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from safetensors.torch import load_file
 from typer.testing import CliRunner
 
 torch = pytest.importorskip("torch")
@@ -18,8 +17,9 @@ pytest.importorskip("peft")
 gguf = pytest.importorskip("gguf")
 
 import transformers
+from safetensors.torch import load_file
 
-from models import reply_gguf, train_reply, weights
+from models import adapter_files, reply_gguf, train_reply, weights
 from models.corpus.exchange import Split, load
 from models.tuning import adapters, examples
 from models.tuning.base import Base
@@ -102,6 +102,10 @@ def tiny(kind: str, folder: Path, tokenizer: Any) -> str:
         }
         (folder / "config.json").write_text(json.dumps(pangu))
     tokenizer.save_pretrained(folder)
+    if kind == "PanguEmbedded":
+        named = json.loads((folder / "tokenizer_config.json").read_text())
+        named["auto_map"] = {"AutoTokenizer": ["tokenization_openpangu.OfItsOwn", None]}
+        (folder / "tokenizer_config.json").write_text(json.dumps(named))
     return str(folder)
 
 
@@ -223,15 +227,17 @@ def test_a_saved_adapter_is_small_and_known_by_its_hash(
     base: Base, taught: list[Fork], tmp_path: Path
 ) -> None:
     adapters.save(trained(base, taught, tmp_path / "out"), tmp_path / "a", "tiny")
-    adapters.check(tmp_path / "a")
-    assert {t.dtype for t in load_file(tmp_path / "a" / adapters.FILE).values()} == {torch.float16}
-    with (tmp_path / "a" / adapters.FILE).open("r+b") as file:
+    adapter_files.check(tmp_path / "a")
+    assert {t.dtype for t in load_file(tmp_path / "a" / adapter_files.FILE).values()} == {
+        torch.float16
+    }
+    with (tmp_path / "a" / adapter_files.FILE).open("r+b") as file:
         file.seek(-1, 2)
         file.write(b"\xff")
-    with pytest.raises(adapters.AdapterError, match="not what its hash says"):
+    with pytest.raises(adapter_files.AdapterError, match="not what its hash says"):
         adapters.worn(base.network, tmp_path / "a")
-    with pytest.raises(adapters.AdapterError, match="There is no adapter"):
-        adapters.check(tmp_path / "nowhere")
+    with pytest.raises(adapter_files.AdapterError, match="There is no adapter"):
+        adapter_files.check(tmp_path / "nowhere")
 
 
 def test_joined_adapters_do_what_they_do_in_a_row(
@@ -252,7 +258,7 @@ def test_joined_adapters_do_what_they_do_in_a_row(
     once = adapters.merged(load_base(place).network, [tmp_path / "joined"])
     batch = padded(taught[:2], 2)
     assert said_loss(once, batch).item() == pytest.approx(said_loss(row, batch).item(), abs=1e-3)
-    assert json.loads((tmp_path / "joined" / adapters.CONFIG).read_text())["r"] == 6
+    assert json.loads((tmp_path / "joined" / adapter_files.CONFIG).read_text())["r"] == 6
 
 
 # ---- the command
@@ -274,7 +280,7 @@ def test_all_stages_of_a_small_network(kind: str, tokenizer: Any, tmp_path: Path
     assert ran.exit_code == 0, ran.stderr
     for stage in ("understand", "reply", "empathy"):
         folder = tmp_path / "out" / stage
-        adapters.check(folder)
+        adapter_files.check(folder)
         assert (folder / "loss.svg").read_text().startswith("<svg")
         assert json.loads((folder / "trained.json").read_text())["stage"] == stage
     stack = [tmp_path / "out" / "understand", tmp_path / "out" / "empathy"]

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from models import weights
-from models.weights import Origin, Package, Profile, Repository, State, Weights
+from models import adapter_files, reply_gguf, weights
+from models.weights import Fetched, Merged, Origin, Package, Profile, Repository, State, Weights
 
 EARS, TONGUE = b"what an ear needs" * 100, b"what a tongue needs" * 100
 TOY = Package("toy-weights", "1.0", 1_000)
@@ -52,7 +52,7 @@ class Shelf:
     def __init__(self) -> None:
         self.asked: list[str] = []
 
-    def __call__(self, origin: Origin, members: Sequence[str], folder: Path) -> None:
+    def __call__(self, origin: Fetched, members: Sequence[str], folder: Path) -> None:
         self.asked.append(str(origin))
         if isinstance(origin, Package):
             build_wheel(folder)
@@ -96,6 +96,50 @@ def test_a_file_of_the_hub_keeps_its_name_in_a_folder_of_its_repository(tmp_path
     table = (row("config", EARS, HUB, "config.json"),)
     weights.fetch(["config"], tmp_path, table, Shelf())
     assert weights.path("config", tmp_path, table) == tmp_path / "toy" / "config.json"
+
+
+# ---- what is made here
+
+
+KINDER = EARS + b" and kinder"
+MADE = row("kinder", KINDER, Merged("ears", ("kind",)), "kinder.onnx")
+
+
+@pytest.fixture
+def adapter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A sealed adapter, and a merge that only writes its numbers behind those of the base."""
+    folder = tmp_path / "adapters" / "kind"
+    folder.mkdir(parents=True)
+    (folder / adapter_files.FILE).write_bytes(b" and kinder")
+    (folder / adapter_files.CONFIG).write_text("{}")
+    adapter_files.seal(folder)
+
+    def merge(base: Path, adapters: Sequence[Path], out: Path, report: weights.Report) -> None:
+        changes = (adapter / adapter_files.FILE for adapter in adapters)
+        out.write_bytes(base.read_bytes() + b"".join(file.read_bytes() for file in changes))
+
+    monkeypatch.setattr(weights, "ADAPTERS", folder.parent)
+    monkeypatch.setattr(reply_gguf, "merge", merge)
+    return folder
+
+
+def test_what_is_made_comes_after_what_it_is_made_of(adapter: Path, tmp_path: Path) -> None:
+    shelf, cache = Shelf(), tmp_path / "cache"
+    for _ in range(2):
+        weights.fetch(["kinder"], cache, (*TABLE, MADE), shelf)
+        assert weights.path("kinder", cache, (*TABLE, MADE)).read_bytes() == KINDER
+    assert shelf.asked == ["toy-weights==1.0"]
+    assert leftovers(cache) == []
+
+
+def test_an_adapter_that_was_tampered_with_is_not_put_on(adapter: Path, tmp_path: Path) -> None:
+    (adapter / adapter_files.FILE).write_bytes(b" and crueller")
+    with pytest.raises(weights.WrongFile, match="not what its hash says"):
+        weights.fetch(["kinder"], tmp_path / "cache", (*TABLE, MADE), Shelf())
+    adapter_files.seal(adapter)  # nor one that was sealed anew
+    with pytest.raises(weights.WrongFile, match="is not the file we know"):
+        weights.fetch(["kinder"], tmp_path / "cache", (*TABLE, MADE), Shelf())
+    assert weights.state(MADE, tmp_path / "cache") is State.MISSING
 
 
 def test_what_is_present_is_not_fetched_again(tmp_path: Path) -> None:

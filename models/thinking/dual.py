@@ -63,7 +63,9 @@ class DualThinker:
         self._distress = distress.load(file, helplines)
         self._ranking = Ranking() if lead else None
 
-    async def think(self, dialogue: Sequence[Turn], responder: Responder) -> ReplyPlan:
+    async def think(
+        self, dialogue: Sequence[Turn], responder: Responder, instructions: str = ""
+    ) -> ReplyPlan:
         plan = await rules.plan_aside(dialogue, self._distress)
         if self._refine_sec:
             plan = await refined(plan, dialogue, responder, self._refine_sec)

@@ -36,8 +36,13 @@ _STALE = re.compile(
     re.IGNORECASE,
 )
 _NOTE = re.compile(r"\[[^\]]*(?:\]\s*|$)")  # also one that has not ended
-_BARE_NOTE = re.compile(r"\b(?:Need|Do|Tone): ")
-_BEGUN = re.compile(r"\b(?:N(?:e(?:ed?)?)?|Do?|T(?:o(?:ne?)?)?)?:?\s*$")  # perhaps such a note
+_MARKERS = ("need", "do", "tone", "think first")  # of models/thinking/told.py
+_MARKS = ' \t\n-*("“'
+_BARE_NOTE = re.compile(
+    r"""(?:^|(?<=[.!?)\]"]))[\s\-*("“]*(?:(?:need|do|tone)[\s*]*:|think\ first\.)""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_LAST_SENTENCE = re.compile(r"""[^.!?)\]"]*$""")
 _APOLOGISES = re.compile(r"\b(?:i'?m|i am|so) (?:so |very |really |truly )?sorry\b", re.IGNORECASE)
 
 
@@ -74,18 +79,32 @@ async def unnoted(tokens: AsyncIterable[str]) -> AsyncGenerator[str, None]:
     text, given = "", 0
     async for token in tokens:
         text += token
-        said = _NOTE.sub("", text)
-        if bare := _BARE_NOTE.search(said):
-            if given < bare.start():
-                yield said[given : bare.start()]
-            return
-        settled = len(said) - len(begun[0]) if (begun := _BEGUN.search(said)) else len(said)
+        said = without_notes(text)
+        settled = len(said) - _doubtful(said)
         if settled > given:
             yield said[given:settled]
             given = settled
-    said = _NOTE.sub("", text)
-    if given < len(said) and not _BARE_NOTE.search(said):
-        yield said[given:]
+    if rest := without_notes(text)[given:]:
+        yield rest
+
+
+def without_notes(text: str) -> str:
+    """As much of a reply as is meant for anyone's ears."""
+    said = _NOTE.sub(lambda note: " " if _touches(text, note.start()) else "", text)
+    bare = _BARE_NOTE.search(said)
+    return said[: bare.start()] if bare else said
+
+
+def _touches(text: str, at: int) -> bool:
+    return at > 0 and not text[at - 1].isspace()
+
+
+def _doubtful(said: str) -> int:
+    """How many of the last characters may be the beginning of a note."""
+    sentence = _LAST_SENTENCE.search(said)
+    begun = sentence[0] if sentence else ""
+    word = begun.lstrip(_MARKS).rstrip(" *").lower()
+    return len(begun) if any(marker.startswith(word) for marker in _MARKERS) else 0
 
 
 def circles(text: str) -> bool:

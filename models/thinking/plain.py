@@ -16,7 +16,9 @@ NOTHING = ReplyPlan(Said(Intent.SHARES, "an answer"))
 class PlainThinker:
     """A Thinker that plans nothing: the model reads what was heard, and its words are passed on."""
 
-    async def think(self, dialogue: Sequence[Turn], responder: Responder) -> ReplyPlan:
+    async def think(
+        self, dialogue: Sequence[Turn], responder: Responder, instructions: str = ""
+    ) -> ReplyPlan:
         return NOTHING
 
     def prompt(self, instructions: str, dialogue: Sequence[Turn]) -> list[Turn]:

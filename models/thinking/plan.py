@@ -81,6 +81,7 @@ class ReplyPlan:
     conflict: Conflict | None = None
     strategies: tuple[Strategy, ...] = ()
     acknowledgement: str = ""  # the words the reply opens with; empty where none are due
+    nod: str = ""  # what is said first if the rest is late; empty where silence is better
     emotion: str = "neutral"  # of the reply: one of models.style.REPLY_EMOTIONS
     target: Affect = MIDDLE  # how the reply should strike the listener
     style: Style = PLAIN

@@ -9,24 +9,24 @@ import json
 import tomllib
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from models.perceiver_off import unknown
 from models.percept import Percept
-from models.perception.labels import DIMENSIONS
 from models.perception.words import Encoder, shared_encoder
 from models.protocols import Responder, Thinker
 from models.responder_llamacpp import LlamaCpp
 from models.thinking.dual import DualThinker
 from models.thinking.guards import apologises, pretends, refuses, stale
+from models.thinking.imagined import imagined
 from models.thinking.plain import PlainThinker
+from models.thinking.plan import Heard
 from models.types import Turn
 
 CASES = Path(__file__).with_name("cases.toml")
@@ -58,11 +58,7 @@ class Given:
 
 def percept(cue: Mapping[str, str]) -> Percept:
     """A percept in which only the cue is known, and that surely."""
-    nothing = unknown(3.0)
-    fields: dict[str, Any] = {
-        DIMENSIONS[name].field: {value: CERTAIN} for name, value in cue.items()
-    }
-    return replace(nothing, **fields, unknown=tuple(n for n in nothing.unknown if n not in cue))
+    return imagined(Heard(place, name, CERTAIN, True) for place, name in cue.items())
 
 
 def cases(file: Path = CASES, sample: Path | None = None) -> list[Case]:

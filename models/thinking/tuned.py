@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from models import prompt
-from models.ahead import ahead
 from models.errors import BackendError
 from models.protocols import Responder
 from models.thinking import distress, rules
@@ -23,8 +22,6 @@ from models.types import Turn
 ROLE = "thinker"
 THOUGHT_TOKENS = 40
 THOUGHT_SEC = 1.0  # a thought that takes longer is not waited for
-LATE_SEC = 0.7  # a reply that has not begun by then is begun with a nod
-DEPTH = 200  # tokens of a reply that may be there before they are said: all of them
 
 
 class TunedThinker:
@@ -45,11 +42,18 @@ class TunedThinker:
         file = Path(distress_file) if distress_file else distress.DEFAULT
         self._distress = distress.load(file, helplines)
 
-    async def think(self, dialogue: Sequence[Turn], responder: Responder) -> ReplyPlan:
+    async def think(
+        self, dialogue: Sequence[Turn], responder: Responder, instructions: str = ""
+    ) -> ReplyPlan:
+        """Its own words open better than ours: of these only a nod is left, if it is late."""
         plan = await rules.plan_aside(dialogue, self._distress)
-        if self._told is Told.THINK and not plan.fixed:
-            plan = await _thought(plan, dialogue, responder)
-        return replace(plan, acknowledgement="")  # its own words open better than ours
+        if plan.fixed:
+            return plan
+        if self._thinks(dialogue):
+            asked = _asked(instructions, dialogue, note(plan, Told.THINK))
+            plan = await _thought_over(plan, asked, responder)
+        meanwhile = nod(plan.situation, ours(dialogue), theirs(dialogue))
+        return replace(plan, acknowledgement="", nod=meanwhile)
 
     def prompt(self, instructions: str, dialogue: Sequence[Turn]) -> list[Turn]:
         return _asked(instructions, dialogue, "")
@@ -62,52 +66,40 @@ class TunedThinker:
         responder: Responder,
         max_tokens: int,
     ) -> AsyncGenerator[str, None]:
-        """The reply, after a nod if it is late; never nothing."""
+        """The reply; never nothing."""
         own = instructions.strip()
         if plan.fixed and not (own and plan.said.topic in rules.OURSELVES):
             yield plan.fixed
             return
-        asked = _asked(instructions, dialogue, note(plan, self._told))
-        if self._told is Told.THINK:
+        thinks = self._thinks(dialogue)
+        told = note(plan, Told.THINK if thinks else Told.PLAN)
+        asked = _asked(instructions, dialogue, told)
+        if thinks:
             asked.append(Turn("assistant", thought(plan)))
-        before, words = ours(dialogue), theirs(dialogue)
         said = False
-        async with ahead(_spoken(responder, asked, max_tokens), DEPTH) as tokens:
-            first = asyncio.ensure_future(anext(tokens, None))
-            try:
-                done, _ = await asyncio.wait([first], timeout=LATE_SEC)
-                if not done and (given := nod(plan.situation, before, words)):
-                    yield f"{given} "
-                token = await first
-            finally:
-                first.cancel()
-            while token is not None:
-                said = said or bool(token.strip())
-                yield token
-                token = await anext(tokens, None)
+        async with (
+            aclosing(sensible(responder, asked, max_tokens)) as tokens,
+            aclosing(unnoted(tokens)) as words,
+        ):
+            async for word in words:
+                said = said or any(map(str.isalnum, word))
+                yield word
         if not said:
-            yield written(plan, words, before)
+            yield written(plan, theirs(dialogue), ours(dialogue))
+
+    def _thinks(self, dialogue: Sequence[Turn]) -> bool:
+        """Only about what a user said was it taught to."""
+        spoken = [turn for turn in dialogue if turn.role != "system"]
+        return self._told is Told.THINK and bool(spoken) and spoken[-1].role == "user"
 
 
 def _asked(instructions: str, dialogue: Sequence[Turn], remark: str) -> list[Turn]:
     return prompt.messages(f"{SYSTEM} {instructions}", dialogue, None, remark)
 
 
-async def _spoken(
-    responder: Responder, asked: Sequence[Turn], max_tokens: int
-) -> AsyncGenerator[str, None]:
-    async with (
-        aclosing(sensible(responder, asked, max_tokens)) as tokens,
-        aclosing(unnoted(tokens)) as words,
-    ):
-        async for word in words:
-            yield word
-
-
-async def _thought(plan: ReplyPlan, dialogue: Sequence[Turn], responder: Responder) -> ReplyPlan:
+async def _thought_over(plan: ReplyPlan, asked: Sequence[Turn], responder: Responder) -> ReplyPlan:
     """The plan as the model thinks it; the rules' if it is late, fails, or thinks nothing."""
     text = ""
-    asked = _asked("", dialogue, note(plan, Told.THINK))
     try:
         async with (
             asyncio.timeout(THOUGHT_SEC),

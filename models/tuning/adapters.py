@@ -1,6 +1,5 @@
 """Adapters: low-rank changes to a network, put on, saved small, and put together."""
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,12 +9,9 @@ import torch
 from peft import LoraConfig, PeftModel, get_peft_model
 from safetensors.torch import load_file, save_file
 
-FILE, CONFIG, SUM = "adapter_model.safetensors", "adapter_config.json", "adapter_model.sha256"
+from models.adapter_files import CONFIG, FILE, check, seal
+
 RANK = 16
-
-
-class AdapterError(Exception):
-    """An adapter that cannot be used; the message is a sentence for people."""
 
 
 def put_on(network: Any, seed: int, rank: int = RANK) -> Any:
@@ -40,20 +36,7 @@ def save(adapted: Any, folder: Path, base: str) -> None:
         name: tensor.half().contiguous() for name, tensor in load_file(folder / FILE).items()
     }
     save_file(tensors, folder / FILE, metadata={"format": "pt"})
-    (folder / SUM).write_text(f"{digest(folder / FILE)}  {FILE}\n", encoding="utf-8")
-
-
-def digest(file: Path) -> str:
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def check(folder: Path) -> None:
-    """Fails unless the adapter is whole."""
-    if not (folder / FILE).is_file() or not (folder / SUM).is_file():
-        raise AdapterError(f"There is no adapter in {folder}.")
-    if digest(folder / FILE) != (folder / SUM).read_text("utf-8").split()[0]:
-        raise AdapterError(f"The adapter in {folder} is not what its hash says.")
+    seal(folder)
 
 
 def worn(network: Any, folder: Path, *, trainable: bool = False) -> Any:
@@ -90,7 +73,7 @@ def joined(folders: Sequence[Path], out: Path) -> None:
     save_file(tensors, out / FILE, metadata={"format": "pt"})
     config = {**configs[0], "r": rank, "lora_alpha": rank}
     (out / CONFIG).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
-    (out / SUM).write_text(f"{digest(out / FILE)}  {FILE}\n", encoding="utf-8")
+    seal(out)
 
 
 def scale(config: Mapping[str, Any]) -> float:

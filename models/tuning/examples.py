@@ -84,16 +84,19 @@ def empathy(exchanges: Iterable[Exchange], seed: int) -> list[Example]:
     """
     rng = random.Random(seed)
     how = (Told.PLAN, Told.PLAN, Told.THINK)
-    return [empathic(each, way, rng.choice(how)) for each in exchanges for way in Way]
+    return [
+        empathic(each, way, rng.choice(how))
+        for each in exchanges
+        for way in Way
+        if not planned(each, way).fixed  # no model is ever asked there
+    ]
 
 
 def empathic(exchange: Exchange, way: Way, how: Told) -> Example:
     """A reply after the rules' plan, which it is told, or after its author's, which it thinks."""
     reply = exchange.variants[way].reply
-    if how is Told.PLAN:
-        return Example(asked(exchange, planned(exchange, way), how), reply, exchange.id)
-    plan = exchange.plan(way)
-    return Example(asked(exchange, plan, how), f"{told.thought(plan)} {reply}", exchange.id)
+    answer = reply if how is Told.PLAN else f"{told.thought(exchange.plan(way))} {reply}"
+    return Example(asked(exchange, planned(exchange, way), how), answer, exchange.id)
 
 
 def asked(exchange: Exchange, plan: ReplyPlan, how: Told) -> tuple[Turn, ...]:

@@ -64,7 +64,12 @@ def shipped(own: Mapping[str, Choice]) -> dict[str, System]:
 def _bare(own: Mapping[str, Choice]) -> ModelChoice:
     """The model prompted with nothing but the words; who is in distress is still looked after."""
     thinker = own["thinker"]
-    kept = thinker.options if thinker.backend == "dual" else {}
+    care = ("distress_file", "helplines")
+    kept = {
+        name: value
+        for name, value in thinker.options.items()
+        if thinker.backend == "dual" or name in care
+    }
     options = {**kept, "strength": "zero", "lead": False, "refine_sec": 0.0}
     return ModelChoice(backend="dual", options=options)
 

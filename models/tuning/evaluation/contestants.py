@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from models.adapter_files import CONFIG, FILE, AdapterError, check
+from models.digest import sha256
 from models.tuning.evaluation.errors import EvaluationError
-
-ADAPTER = ("adapter_model.safetensors", "adapter_config.json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +28,11 @@ def parse(text: str) -> Contestant:
     if not name or not equals:
         raise EvaluationError(f"{text!r} is no contestant: write NAME=ADAPTER, or base= for none.")
     adapters = tuple(Path(folder) for folder in folders.split(",") if folder)
-    for folder in adapters:
-        if missing := [file for file in ADAPTER if not (folder / file).is_file()]:
-            raise EvaluationError(f"There is no adapter in {folder}: it lacks {missing[0]}.")
+    try:
+        for folder in adapters:
+            check(folder)
+    except AdapterError as error:
+        raise EvaluationError(str(error)) from None
     return Contestant(name, adapters)
 
 
@@ -46,7 +48,7 @@ def parse_all(texts: Sequence[str]) -> list[Contestant]:
 
 def hashes(contestant: Contestant) -> list[str]:
     """One for each adapter, of its numbers and of how they are to be scaled."""
-    return [_digest(*(folder / file for file in ADAPTER)) for folder in contestant.adapters]
+    return [_digest(folder / FILE, folder / CONFIG) for folder in contestant.adapters]
 
 
 def model_key(contestant: Contestant, base: Path) -> str:
@@ -72,8 +74,4 @@ def merge(base: Path, adapters: Sequence[Path], out: Path) -> None:
 
 
 def _digest(*files: Path) -> str:
-    whole = hashlib.sha256()
-    for file in files:
-        with file.open("rb") as stream:
-            whole.update(hashlib.file_digest(stream, "sha256").digest())
-    return whole.hexdigest()
+    return hashlib.sha256(" ".join(map(sha256, files)).encode()).hexdigest()

@@ -1,6 +1,5 @@
 """How an evaluation was made: by which versions, on which machine, of which files."""
 
-import hashlib
 import os
 import platform
 import sys
@@ -30,11 +29,6 @@ def machine() -> dict[str, Any]:
         "packages": {name: found for name in PACKAGES if (found := _version(name))},
         "command": ["python", "-m", "models.evaluate_reply", *map(_named, sys.argv[1:])],
     }
-
-
-def sha256(file: Path) -> str:
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _named(argument: str) -> str:

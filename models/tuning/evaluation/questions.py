@@ -8,11 +8,12 @@ from pathlib import Path
 
 from models.corpus.exchange import Cue, Exchange, Way
 from models.thinking import distress, rules
+from models.thinking.imagined import imagined
 from models.thinking.plan import ReplyPlan
 from models.thinking.report import cases
 from models.thinking.told import SYSTEM, Told, note
 from models.tuning.examples import asked
-from models.tuning.planned import percept, planned
+from models.tuning.planned import planned
 from models.types import Turn
 
 
@@ -33,9 +34,9 @@ class Question:
 
 
 def told_plan(exchange: Exchange, way: Way, told: Told, plans: Plans) -> ReplyPlan:
-    """What the note is written from: the rules' plan only where a plan is told, and theirs."""
-    by_rules = told is Told.PLAN and plans is Plans.RULES
-    return planned(exchange, way) if by_rules else exchange.plan(way)
+    """What the note is written from: the author's plan only where a plan is told, and theirs."""
+    by_author = told is Told.PLAN and plans is Plans.AUTHOR
+    return exchange.plan(way) if by_author else planned(exchange, way)
 
 
 def of_corpus(exchanges: Iterable[Exchange], told: Told, plans: Plans) -> list[Question]:
@@ -71,7 +72,7 @@ def of_echomind(sample: Path, told: Told) -> list[Foreign]:
     found = []
     for number, case in enumerate(cases(sample=sample)[count:], 1):
         cues = [Cue(name=cue).heard for cue in case.cue.values()]
-        turns = [Turn("user", case.said, percept(cues))]
+        turns = [Turn("user", case.said, imagined(cues))]
         plan = replace(rules.plan(turns, distress.load()), heard=tuple(cues))
         words = Turn("user", f"{case.said} {note(plan, told)}".strip())
         question = Question(f"echomind-{number}", (Turn("system", SYSTEM), words), told)

@@ -1,19 +1,16 @@
 """Asking a responder every question once, and what of its answers is speech."""
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 
 from models.protocols import Responder
+from models.thinking.guards import without_notes
 from models.thinking.told import Thought, Told, parted
 from models.tuning.evaluation.kept import Kept, key
 from models.tuning.evaluation.questions import Question, in_json
 
 TOKENS = 160  # of one answer, its thought included
-
-_NOTE = re.compile(r"\[[^\]]*(?:\]|$)")  # also one that was cut off before its end
-_LOOKS_THOUGHT = re.compile(r"\[|\b(?:Need|Do|Tone): ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,16 +19,15 @@ class Answer:
 
     text: str  # all of it
     thought: Thought | None
-    speech: str  # never any of a thought
-    leaked: bool  # whether something like a note would have been spoken
+    speech: str  # as it would be said: never any of a note
+    leaked: bool  # whether a note had to be cut from it
 
 
 def answer(text: str, told: Told | None) -> Answer:
-    """Where a thought was due, one that is not well formed is no speech either."""
+    """What is said goes through the guard that is there when it is live."""
     thought, said = parted(text) if told is Told.THINK else (None, text)
-    leaked = bool(_LOOKS_THOUGHT.search(said))
-    speech = _NOTE.sub(" ", said) if told is Told.THINK else said
-    return Answer(text, thought, " ".join(speech.split()), leaked)
+    speech = without_notes(said)
+    return Answer(text, thought, " ".join(speech.split()), speech != said)
 
 
 async def collect(

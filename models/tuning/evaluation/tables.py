@@ -229,7 +229,7 @@ SECTIONS: Sequence[tuple[str, str, Sequence[Row]]] = (
                 "without a thought",
                 _either("thinking", lambda of: f"{of['without a thought']:.0%}"),
             ),
-            ("notes that would be spoken", lambda told: f"{told['leaks']:.0%}"),
+            ("replies a note was cut from", lambda told: f"{told['leaks']:.0%}"),
         ),
     ),
     (

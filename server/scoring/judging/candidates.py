@@ -1,10 +1,10 @@
 """What EmpathyEval offers to choose from: words, or files of sound."""
 
-import hashlib
 import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from models.digest import sha256
 from server.scoring.annotation import Annotation
 
 LETTERED = re.compile(r"\s*([A-Z])[.):]\s+(.*)", re.DOTALL)
@@ -37,7 +37,6 @@ def _lettered(place: int, option: str) -> tuple[str, str]:
 
 def _content(path: Path) -> str:
     try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return sha256(path)
     except (OSError, ValueError):  # a name may hold what no name can
         return "missing"

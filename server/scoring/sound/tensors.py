@@ -1,12 +1,12 @@
 """Networks run straight from their published tensors: the names in a checkpoint are the network."""
 
-import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from models.digest import sha256
 from server.scoring.score import Unavailable
 
 Tensor = Any  # torch's; it is imported only where it is needed
@@ -35,8 +35,7 @@ def load(path: Path, what: str) -> Any:
 
 def digest(path: Path) -> str:
     """Tells one file of weights from another."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()[:16]
+    return sha256(path)[:16]
 
 
 @dataclass(frozen=True, slots=True)
