@@ -9,9 +9,11 @@ import subprocess
 import tempfile
 import time
 from base64 import b64encode
+from collections.abc import Sequence
 from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import numpy as np
@@ -66,8 +68,11 @@ def built() -> Path:
 class VllmServer:
     """One on a port of its own, which it keeps when it is started again."""
 
-    def __init__(self, log: Path) -> None:
+    def __init__(self, log: Path, model: Path | None = None, options: Sequence[str] = ()) -> None:
+        """Serves SmolLM2 with ears, or a folder with a model that only reads."""
         self._log = log
+        self._model = model
+        self._options = options
         self._process: subprocess.Popen[bytes] | None = None
         with socket.create_server(("127.0.0.1", 0)) as free:
             self._address = f"http://127.0.0.1:{free.getsockname()[1]}"
@@ -90,11 +95,8 @@ class VllmServer:
         """What starts it, in ENVIRONMENT."""
         port = self._address.rpartition(":")[2]
         command = [str(PYTHON), "-m", "vllm.entrypoints.openai.api_server"]
-        command += ["--model", str(built())]
-        return [
-            *command,
-            *("--served-model-name", NAME, "--host", "127.0.0.1", "--port", port, *OPTIONS),
-        ]
+        command += ["--model", str(self._model or built()), "--served-model-name", NAME]
+        return [*command, "--host", "127.0.0.1", "--port", port, *OPTIONS, *self._options]
 
     def start(self) -> None:
         """Returns once it has answered: it says that it is healthy before it can."""
@@ -135,14 +137,9 @@ class VllmServer:
         return sum(float(line.split()[-1]) for line in lines if line.startswith(f"vllm:{name}{{"))
 
     def _wait_for_an_answer(self, deadline: float) -> None:
-        """To speech, since the first sound it is given costs it seconds."""
-        sound = BytesIO()
-        soundfile.write(sound, np.zeros(EAR_RATE), EAR_RATE, format="WAV", subtype="PCM_16")
-        audio = {"data": b64encode(sound.getvalue()).decode(), "format": "wav"}
-        content = [{"type": "input_audio", "input_audio": audio}]
         question = {
             "model": NAME,
-            "messages": [{"role": "user", "content": content}],
+            "messages": [{"role": "user", "content": "Hello." if self._model else _sound()}],
             "max_tokens": 1,
         }
         while True:
@@ -159,6 +156,14 @@ class VllmServer:
 
     def _said(self) -> str:
         return _end(self._log.read_text(errors="replace"))
+
+
+def _sound() -> list[dict[str, Any]]:
+    """The first sound a model is given costs it seconds."""
+    sound = BytesIO()
+    soundfile.write(sound, np.zeros(EAR_RATE), EAR_RATE, format="WAV", subtype="PCM_16")
+    audio = {"data": b64encode(sound.getvalue()).decode(), "format": "wav"}
+    return [{"type": "input_audio", "input_audio": audio}]
 
 
 def _end(text: str) -> str:
