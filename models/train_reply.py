@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from models.adapter_files import AdapterError
+from models.corpus import plain
 from models.corpus.exchange import CorpusError, Split, load
 from models.tuning import adapters, emobank, examples
 from models.tuning.base import PACKAGED, Base
@@ -33,8 +34,8 @@ CHECKED = 150  # held-out examples the loss is watched on
 # then bears. The other two are one adapter, taught in two steps.
 RECIPES = {
     Stage.UNDERSTAND: Recipe(epochs=1.0),
-    Stage.REPLY: Recipe(epochs=1.0),
-    Stage.EMPATHY: Recipe(epochs=2.0),
+    Stage.REPLY: Recipe(epochs=0.5),
+    Stage.EMPATHY: Recipe(epochs=2.0, trim=0.25),
 }
 
 
@@ -102,7 +103,9 @@ def _lessons(
     folder: Path | None, sides: Sides, sentences: int, scripts: int, seed: int
 ) -> dict[Stage, Lesson]:
     taught, held = load(Split.TRAIN), load(Split.DEV)
-    taught = taught[:scripts] if scripts else taught
+    plainly = plain.load()
+    if scripts:
+        taught, plainly = taught[:scripts], plainly[: scripts // 4]
     chosen = _sides(sides) if folder else ()
     bank = emobank.read(folder) if folder else []
     learned = emobank.sampled(bank, "train", sentences, seed)
@@ -112,8 +115,11 @@ def _lessons(
             examples.understanding(taught, learned, chosen),
             examples.understanding(held, asked, chosen),
         ),
-        Stage.REPLY: (examples.replies(taught), examples.replies(held)),
-        Stage.EMPATHY: (examples.empathy(taught, seed), examples.empathy(held, seed)),
+        Stage.REPLY: (examples.replies(taught, plainly), examples.replies(held, [])),
+        Stage.EMPATHY: (
+            examples.empathy(taught, plainly, seed),
+            examples.empathy(held, [], seed),
+        ),
     }
 
 

@@ -9,10 +9,12 @@ import pytest
 from typer.testing import CliRunner
 
 from models.corpus import __main__ as command
+from models.corpus import plain
 from models.corpus.exchange import FOLDER, CorpusError, Split, Way, load
-from models.corpus.sameness import distinct, grams, openings, self_bleu
+from models.corpus.sameness import distinct, grams, openings, self_bleu, words
 from models.corpus.validate import faults, fingerprint
 from models.thinking.plan import ReplyPlan
+from models.tuning.evaluation import chat
 
 Row = dict[str, Any]
 
@@ -28,6 +30,7 @@ def copy(tmp_path: Path, whole: dict[Split, list[Row]]) -> Path:
     for split, rows in whole.items():
         _write(tmp_path, split, rows[:60])
     shutil.copy(FOLDER / "published.sha256", tmp_path)
+    shutil.copy(FOLDER / plain.FILE, tmp_path)
     return tmp_path
 
 
@@ -52,6 +55,17 @@ def test_every_plan_is_one_that_the_thinker_could_have_made() -> None:
             assert isinstance(plan, ReplyPlan) and plan.source == "author"
             assert plan.to_json()["line"].startswith("heard: ")
             assert {each.sure for each in plan.heard} <= {True, False}
+
+
+def test_no_plain_question_is_one_that_is_asked_in_evaluation() -> None:
+    """Some have the same form, "the capital of …": never with the same answer."""
+    for asked in chat.plain()[chat.UNTOLD]:
+        theirs = set(words(asked.question.turns[-1].text))
+        answers = {word.lower() for word in asked.words}
+        for each in plain.load():
+            ours = set(words(each.question))
+            if len(ours & theirs) >= 0.5 * len(ours | theirs):
+                assert not answers & set(words(each.answer)), each.question
 
 
 # ---- what the validator notices

@@ -2,6 +2,7 @@
 
 import pytest
 
+from models.corpus import plain
 from models.corpus.exchange import Split, Way, load
 from models.percept import Affect
 from models.thinking.plan import Heard, Intent, ReplyPlan, Said, Strategy
@@ -78,8 +79,28 @@ def test_every_thought_of_the_corpus_can_be_parted() -> None:
 
 
 def test_examples_are_the_same_for_the_same_seed() -> None:
-    held = load(Split.DEV)
-    assert examples.empathy(held, 3) == examples.empathy(held, 3) != examples.empathy(held, 4)
+    held, plainly = load(Split.DEV), plain.load()
+
+    def taught(seed: int) -> list[examples.Example]:
+        return examples.empathy(held, plainly, seed)
+
+    assert taught(3) == taught(3) != taught(4)
+
+
+def test_where_no_model_would_be_asked_none_is_taught() -> None:
+    """What rules answer in fixed words, such as questions for a doctor."""
+    held = load(Split.TRAIN)[:200]
+    fixed = {each.id for each in held if all(planned(each, way).fixed for way in Way)}
+    assert fixed and not fixed & {example.script for example in examples.empathy(held, [], 7)}
+
+
+def test_plain_questions_are_taught_as_they_are_asked() -> None:
+    (question, *_) = plain.load()
+    (alone,) = examples.replies([], [question])
+    assert alone.turns[-1].text == question.question
+    (told_of,) = examples.empathy([], [question], 7)
+    assert told_of.turns[-1].text.startswith(f"{question.question} [Need: ")
+    assert alone.answer == told_of.answer == question.answer
 
 
 def test_both_sides_of_a_sentence_are_asked_for_in_words() -> None:

@@ -116,7 +116,7 @@ def base(tmp_path: Path, tokenizer: Any) -> Base:
 
 @pytest.fixture(scope="module")
 def taught(tokenizer: Any) -> list[Fork]:
-    return forked(tokenizer, examples.empathy(load(Split.DEV)[:8], 7))
+    return forked(tokenizer, examples.empathy(load(Split.DEV)[:8], [], 7))
 
 
 def trained(base: Base, taught: list[Fork], folder: Path, stop: int = 0) -> Any:
@@ -139,7 +139,7 @@ def weights_of(network: Any) -> Iterator[tuple[str, Any]]:
 
 
 def test_only_the_answer_is_to_be_said(tokenizer: Any) -> None:
-    example = examples.replies(load(Split.DEV)[:1])[0]
+    example = examples.replies(load(Split.DEV)[:1], [])[0]
     row = encode(tokenizer, example)
     said = tokenizer.decode(row.tokens[row.read :])
     assert said == f"{example.answer}{tokenizer.eos_token}"
@@ -155,7 +155,7 @@ def test_every_example_comes_once_in_an_epoch(taught: list[Fork]) -> None:
 
 
 def test_the_ways_of_saying_one_thing_are_read_together(tokenizer: Any, taught: list[Fork]) -> None:
-    alone = [encode(tokenizer, each) for each in examples.empathy(load(Split.DEV)[:8], 7)]
+    alone = [encode(tokenizer, each) for each in examples.empathy(load(Split.DEV)[:8], [], 7)]
     assert [len(each.rests) for each in taught] == [3] * 8
     assert sum(map(len, taught)) < 0.75 * sum(len(row.tokens) for row in alone)
     for row, rest in zip(alone, (r for each in taught for r in each.rests), strict=True):
@@ -189,6 +189,24 @@ def test_read_together_or_alone_an_answer_is_as_surprising(base: Base, taught: l
     lengths = [len(each.rests[0].tokens) - each.rests[0].read for each in alone]
     expected = np.average(one_by_one, weights=lengths)
     assert said_loss(base.network, padded(taught, 2)).item() == pytest.approx(expected, abs=1e-4)
+
+
+def test_the_most_surprising_answers_can_be_left_out(base: Base, taught: list[Fork]) -> None:
+    alone = [
+        said_loss(base.network, padded([Fork([], [_whole(one, rest)])], 2)).item()
+        for one in taught[:3]
+        for rest in one.rests
+    ]
+    batch = padded(taught[:3], 2)
+    counts = [len(rest.tokens) - rest.read for one in taught[:3] for rest in one.rests]
+    kept = sorted(zip(alone, counts, strict=True))[: len(alone) - int(0.4 * len(alone))]
+    expected = sum(loss * n for loss, n in kept) / sum(n for _, n in kept)
+    assert said_loss(base.network, batch, 0.4).item() == pytest.approx(expected, abs=1e-3)
+    assert said_loss(base.network, batch, 0.4) < said_loss(base.network, batch)
+
+
+def _whole(one: Fork, rest: Encoded) -> Encoded:
+    return Encoded(one.shared + rest.tokens, len(one.shared) + rest.read)
 
 
 def test_stopped_and_run_again_it_gives_the_same_adapter(

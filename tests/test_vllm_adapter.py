@@ -28,7 +28,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     place = tmp_path_factory.mktemp("adapted")
     base = load_base("smollm2")
-    base.network.save_pretrained(place / "base")
+    whole = copied(base.network)  # one that was read from a GGUF cannot be saved itself
+    whole.save_pretrained(place / "base")
     base.tokenizer.save_pretrained(place / "base")
     for number in (1, 2):
         network = adapters.put_on(load_base("smollm2").network, number, rank=4)
@@ -39,6 +40,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         adapters.save(network, place / str(number), "smollm2")
     adapters.joined([place / "1", place / "2"], place / "both")
     return place
+
+
+def copied(network: Any) -> Any:
+    fields = network.config.to_dict()
+    fields.pop("quantization_config", None)
+    other = type(network)(type(network.config)(**fields))
+    other.load_state_dict(network.state_dict())
+    return other
 
 
 @pytest.fixture(scope="module")

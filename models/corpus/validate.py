@@ -6,7 +6,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from models.corpus import plain
 from models.corpus.exchange import DIMENSION_OF, FOLDER, Exchange, Split, Way, load
+from models.corpus.plain import Plain
 from models.corpus.sameness import distinct, grams, openings, self_bleu, words
 from models.thinking.plan import Strategy
 
@@ -14,6 +16,7 @@ FEWEST = 2_000  # exchanges
 EACH = 30  # times, at least, that each attribute is heard
 OPENING_SHARE = 0.03  # of all replies, at most, begin with the same three words
 WORDS = range(4, 46)  # of a reply
+ANSWER = range(1, 25)  # of words, to a plain question
 SENTENCES = 3  # of a reply, at most
 TURNS = range(1, 5)  # of the user
 ALIKE = 0.7  # of the words of two scripts: one may be learned and the other asked
@@ -45,6 +48,7 @@ def faults(folder: Path = FOLDER) -> list[str]:
     found += _across(splits)
     found += _published(exchanges, folder / LEAKS.name)
     found += _openings(_replies(exchanges))
+    found += _plain(plain.load(folder))
     return found
 
 
@@ -151,6 +155,14 @@ def _published(exchanges: Iterable[Exchange], file: Path) -> Iterator[str]:
 
 def fingerprint(gram: Sequence[str]) -> str:
     return hashlib.sha256(" ".join(gram).encode()).hexdigest()[:16]
+
+
+def _plain(questions: Sequence[Plain]) -> Iterator[str]:
+    asked = Counter(" ".join(words(each.question)) for each in questions)
+    yield from (f"asked {count} times: {said}" for said, count in asked.items() if count > 1)
+    for each in questions:
+        for fault in _of_reply(each.answer, ANSWER):
+            yield f"{each.id}: {fault}"
 
 
 def _openings(replies: Sequence[str]) -> Iterator[str]:

@@ -43,6 +43,7 @@ class Batch:
     tokens: Tensor
     labels: Tensor
     places: Tensor  # of each token in its own example
+    owners: Tensor  # whose answer a token is part of: numbers from 0, by example
     seen: Tensor  # which token may look at which: 0, or minus infinity where it may not
 
 
@@ -110,6 +111,8 @@ def padded(forks: Sequence[Fork], pad: int) -> Batch:
     tokens = torch.full((len(forks), width), pad)
     labels = torch.full((len(forks), width), UNSAID)
     places = torch.zeros((len(forks), width), dtype=torch.long)
+    owners = torch.zeros((len(forks), width), dtype=torch.long)
+    number = 0
     seen = torch.zeros((len(forks), 1, width, width), dtype=torch.bool)
     seen[:, 0].diagonal(dim1=1, dim2=2).fill_(True)  # what fills up sees itself, or sums to nothing
     for row, fork in enumerate(forks):
@@ -123,10 +126,12 @@ def padded(forks: Sequence[Fork], pad: int) -> Batch:
             tokens[row, at:end] = torch.tensor(rest.tokens)
             labels[row, at + rest.read : end] = torch.tensor(rest.tokens[rest.read :])
             places[row, at:end] = torch.arange(start, start + end - at)
+            owners[row, at:end] = number
+            number += 1
             seen[row, 0, at:end, :start] = True
             seen[row, 0, at:end, at:end] = _before(end - at)
             at = end
-    return Batch(tokens, labels, places, _weights(seen))
+    return Batch(tokens, labels, places, owners, _weights(seen))
 
 
 def _before(length: int) -> Tensor:

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from models.corpus.exchange import Exchange, Way
+from models.corpus.plain import Plain
 from models.thinking import told
 from models.thinking.plan import ReplyPlan
 from models.thinking.told import SYSTEM, Told
 from models.tuning.emobank import Perspective, Sentence, in_words
-from models.tuning.planned import planned
+from models.tuning.planned import plan_of, planned
 from models.types import Turn
 
 UNDERSTAND = "You tell how people feel, from their words and how they say them."
@@ -69,27 +70,38 @@ def understanding(
     ]
 
 
-def replies(exchanges: Iterable[Exchange]) -> list[Example]:
+def replies(exchanges: Iterable[Exchange], questions: Iterable[Plain]) -> list[Example]:
     """Stage two: what to say where nothing but the words is known."""
-    return [
+    said = [
         Example((Turn("system", SYSTEM), *_lines(each)), each.variants[Way.NEUTRAL].reply, each.id)
         for each in exchanges
     ]
+    return said + [
+        Example((Turn("system", SYSTEM), Turn("user", each.question)), each.answer, each.id)
+        for each in questions
+    ]
 
 
-def empathy(exchanges: Iterable[Exchange], seed: int) -> list[Example]:
+def empathy(exchanges: Iterable[Exchange], questions: Iterable[Plain], seed: int) -> list[Example]:
     """Stage three: each way of saying it, told a plan or to think, by chance.
 
     A plan is told twice as often, for that is how the running system asks: it costs no time.
     """
     rng = random.Random(seed)
     how = (Told.PLAN, Told.PLAN, Told.THINK)
-    return [
+    plain = [_answered(each) for each in questions]
+    return plain + [
         empathic(each, way, rng.choice(how))
         for each in exchanges
         for way in Way
         if not planned(each, way).fixed  # no model is ever asked there
     ]
+
+
+def _answered(plain: Plain) -> Example:
+    asked = Turn("user", plain.question)
+    noted = f"{plain.question} {told.note(plan_of([asked]), Told.PLAN)}"
+    return Example((Turn("system", SYSTEM), Turn("user", noted)), plain.answer, plain.id)
 
 
 def empathic(exchange: Exchange, way: Way, how: Told) -> Example:

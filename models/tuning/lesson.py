@@ -18,6 +18,7 @@ LOG, STATE = "log.jsonl", "state.pt"
 EVERY = 50  # steps from one saved state to the next
 WARM = 0.05  # of all steps: the pace grows
 LEAST = 0.1  # of the pace, at the end
+GREEN = 0.2  # of all steps: until then everything is surprising, and learned from
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,7 @@ class Recipe:
     pace: float = 1e-3  # the highest learning rate
     decay: float = 0.0
     clip: float = 1.0
+    trim: float = 0.0  # of a batch's answers, the most surprising, from which nothing is learned
     seed: int = 7
 
 
@@ -73,7 +75,7 @@ def learn(
             for group in optimizer.param_groups:
                 group["lr"] = recipe.pace * _pace(step / steps)
             optimizer.zero_grad()
-            loss = said_loss(network, batch)
+            loss = said_loss(network, batch, recipe.trim if step > GREEN * steps else 0.0)
             loss.backward()
             torch.nn.utils.clip_grad_norm_(weights, recipe.clip)
             optimizer.step()
@@ -87,8 +89,12 @@ def learn(
             report(told, steps)
 
 
-def said_loss(network: Any, batch: Batch) -> Tensor:
-    """How surprising the answers are, by token; only there are words looked for at all."""
+def said_loss(network: Any, batch: Batch, trim: float = 0.0) -> Tensor:
+    """How surprising the answers are, by token; only there are words looked for at all.
+
+    A small network that is made to learn what it cannot know learns to make things up: the answers
+    that surprise it most may be left out (loss truncation, Kang and Hashimoto 2020).
+    """
     device = next(network.parameters()).device
     body = network.get_base_model() if hasattr(network, "get_base_model") else network
     reader = getattr(body.model, "language_model", body.model)  # beside ears and eyes
@@ -100,7 +106,18 @@ def said_loss(network: Any, batch: Batch) -> Tensor:
     ).last_hidden_state[:, :-1]
     labels = batch.labels[:, 1:].to(device)
     said = labels != UNSAID
-    return cross_entropy(body.lm_head(hidden[said]).float(), labels[said])
+    losses = cross_entropy(body.lm_head(hidden[said]).float(), labels[said], reduction="none")
+    owners = batch.owners[:, 1:].to(device)[said]
+    return losses[_kept(losses.detach(), owners, trim)].mean()
+
+
+def _kept(losses: Tensor, owners: Tensor, trim: float) -> Tensor:
+    """Which tokens are of answers that are not among the most surprising."""
+    count = int(owners.max()) + 1
+    lengths = torch.bincount(owners, minlength=count).clamp(min=1)
+    each = torch.bincount(owners, losses, minlength=count) / lengths
+    left_out = each.topk(int(trim * count)).indices
+    return ~torch.isin(owners, left_out)
 
 
 def mean_loss(network: Any, forks: Sequence[Fork], size: int, pad: int) -> float | None:

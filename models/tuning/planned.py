@@ -14,7 +14,11 @@ def planned(exchange: Exchange, way: Way) -> ReplyPlan:
     *before, last = exchange.lines
     turns = [Turn(line.role, line.text, _percept_of(line.cues)) for line in before]
     heard = imagined(cue.heard for cue in exchange.variants[way].cues)
-    return rules.plan([*turns, Turn("user", last.text, heard)], distress.load())
+    return plan_of([*turns, Turn("user", last.text, heard)])
+
+
+def plan_of(turns: Sequence[Turn]) -> ReplyPlan:
+    return rules.plan(turns, distress.load())
 
 
 def _percept_of(cues: Sequence[Cue]) -> Percept | None:
