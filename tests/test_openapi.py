@@ -245,11 +245,15 @@ def test_every_answer_is_one_that_is_described(described: Described, operation: 
         "GET /api/arena/leaderboard",
         "GET /api/exports/{ticket}",
     )
-    for mode in GenerationMode:
-        if mode is GenerationMode.POSITIVE or not nothing_to_get_wrong:
-            run = given(found.as_strategy(mode), RANGES)(holds)
-            seed(5)(BOUNDED(run))()
-    assert REACHED[operation] <= set(seen), seen
+    # What chance tries first depends on whatever else is loaded: it may need another beginning.
+    for beginning in range(BEGINNINGS):
+        for mode in GenerationMode:
+            if mode is GenerationMode.POSITIVE or not nothing_to_get_wrong:
+                run = given(found.as_strategy(mode), RANGES)(holds)
+                seed(beginning)(BOUNDED(run))()
+        if REACHED[operation] <= set(seen):
+            return
+    raise AssertionError(f"never answered with {REACHED[operation] - set(seen)}: {seen}")
 
 
 def _make_apt(case: Case[Any], session_id: str, report: str, some: bool) -> None:
@@ -273,6 +277,7 @@ def _make_apt(case: Case[Any], session_id: str, report: str, some: bool) -> None
             case.body = {"scores": {"ctx_fit": 4}}
 
 
+BEGINNINGS = 4
 BOUNDED = settings(
     max_examples=EXAMPLES,
     deadline=None,

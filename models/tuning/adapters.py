@@ -1,6 +1,7 @@
 """Adapters: low-rank changes to a network, put on, saved small, and put together."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,16 +13,18 @@ from safetensors.torch import load_file, save_file
 from models.adapter_files import CONFIG, FILE, check, seal
 
 RANK = 16
+SENSES = r".*\.(?:audio_tower|visual)\..*"  # of a network that hears and sees
 
 
 def put_on(network: Any, seed: int, rank: int = RANK) -> Any:
     """The network with a new adapter on every linear layer but the last, and but ears and eyes."""
     torch.manual_seed(seed)
+    senses = any(re.fullmatch(SENSES, name) for name, _ in network.named_modules())
     config = LoraConfig(
         r=rank,
         lora_alpha=2 * rank,
         target_modules="all-linear",
-        exclude_modules=r".*\.(?:audio_tower|visual)\..*",
+        exclude_modules=SENSES if senses else None,
         task_type="CAUSAL_LM",
     )
     return get_peft_model(network, config)
