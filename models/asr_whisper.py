@@ -170,9 +170,5 @@ class _Steps:
 
 def _fetched() -> Path:
     """The folder in which the table of weights keeps its Whisper."""
-    names = [
-        row.name
-        for row in weights.TABLE
-        if isinstance(row.origin, weights.Repository) and row.origin.name == TABLED
-    ]
+    names = [row.name for row in weights.TABLE if row.origin.name == TABLED]
     return [weights.path(name) for name in names][0].parent

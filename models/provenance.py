@@ -172,7 +172,7 @@ def _second_opinion(options: Options) -> Iterator[File]:
 def _whisper(options: Options) -> Iterator[File]:
     own = options.get("model")
     rows = [row for row in weights.TABLE if row.name.split("-")[0] == "whisper"]
-    if own is None or str(rows[0].origin).startswith(f"{own}@"):
+    if own in (None, rows[0].origin.name):
         yield from (_pinned(row.name) for row in rows)
     else:
         yield File(str(_plain(own)), None)

@@ -75,8 +75,12 @@ class Merged:
     base: str
     adapters: tuple[str, ...]  # folders in models/adapters, the first put on first
 
-    def __str__(self) -> str:
+    @property
+    def name(self) -> str:
         return " + ".join((self.base, *(f"adapters/{name}" for name in self.adapters)))
+
+    def __str__(self) -> str:
+        return self.name
 
 
 Fetched = Package | Repository
@@ -416,12 +420,12 @@ def fetch(
         for origin, group in wanted.items():
             folder = downloads / str(origin).replace("/", "--").replace(" ", "")
             folder.mkdir(exist_ok=True)
-            if not isinstance(origin, Merged):
-                _bring(origin, group, folder, download, report)
             try:
                 if isinstance(origin, Merged):
                     base = path(origin.base, cache, table)
                     _merge(origin, base, folder / group[0].member, report)
+                else:
+                    _bring(origin, group, folder, download, report)
                 _unpack(origin, group, folder, cache)
             except (WrongFile, zipfile.BadZipFile):
                 shutil.rmtree(folder)  # or the same bad download would be used for ever

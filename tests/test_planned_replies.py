@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 
 from models.protocols import Responder
@@ -12,7 +13,7 @@ from models.thinking.plan import ReplyPlan
 from models.types import WIRE_RATE, SpokenChunk, Turn
 from tests.fakes import SaysByLevel
 from tests.serving import serving, standins
-from tests.talker import Event, talking
+from tests.talker import Event, Talker, talking
 
 STYLE = Style(emotion="comforting", pace=0.8, onset=0.1)
 PLAN = replace(NOTHING, acknowledgement="Oh dear.", emotion="comforting", style=STYLE)
@@ -77,12 +78,19 @@ async def test_the_plan_is_told_before_the_first_sound() -> None:
         assert style["item_id"] == done["response"]["output"][0]["id"]
 
 
-async def test_a_reply_that_keeps_somebody_waiting_begins_with_a_nod() -> None:
-    responder = Waits()
+@asynccontextmanager
+async def asked_by_one_who_waits(responder: Waits) -> AsyncGenerator[Talker, None]:
+    """Somebody who asked just now, of a thinker that nods where a reply is late."""
     models = standins(thinker=Planned(replace(NOTHING, nod="Mm.")), responder=responder)
     async with serving(models, clock="wall") as (url, _), talking(url) as talker:
         await talker.send("conversation.item.create", item=BIRCH)
         await talker.send("response.create")
+        yield talker
+
+
+async def test_a_reply_that_keeps_somebody_waiting_begins_with_a_nod() -> None:
+    responder = Waits()
+    async with asked_by_one_who_waits(responder) as talker:
         words = await talker.until("response.output_audio_transcript.delta")
         assert words["delta"].strip() == "Mm."
         responder.may_speak.set()
@@ -93,19 +101,13 @@ async def test_a_reply_that_keeps_somebody_waiting_begins_with_a_nod() -> None:
 async def test_a_reply_in_time_needs_no_nod() -> None:
     responder = Waits()
     responder.may_speak.set()
-    models = standins(thinker=Planned(replace(NOTHING, nod="Mm.")), responder=responder)
-    async with serving(models, clock="wall") as (url, _), talking(url) as talker:
-        await talker.send("conversation.item.create", item=BIRCH)
-        await talker.send("response.create")
+    async with asked_by_one_who_waits(responder) as talker:
         assert _said(await talker.until("response.done")) == "Tell me more."
 
 
 async def test_a_late_reply_that_is_cancelled_leaves_nothing_behind() -> None:
     responder = Waits()
-    models = standins(thinker=Planned(replace(NOTHING, nod="Mm.")), responder=responder)
-    async with serving(models, clock="wall") as (url, house), talking(url) as talker:
-        await talker.send("conversation.item.create", item=BIRCH)
-        await talker.send("response.create")
+    async with asked_by_one_who_waits(responder) as talker:
         await talker.until("response.output_audio_transcript.delta")
         before = len(asyncio.all_tasks())
         await talker.send("response.cancel")

@@ -3,7 +3,7 @@
 from collections.abc import Container, Iterator
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
@@ -11,6 +11,7 @@ from models.perception.labels import DIMENSIONS
 from models.styles import styled
 from models.thinking.plan import Heard, Intent, ReplyPlan, Said, Strategy
 
+Record = TypeVar("Record", bound=BaseModel)
 FOLDER = Path(__file__).parent
 # Eleven of EchoMind's seventeen topics are published; the others are after what its scripts are
 # about.
@@ -120,12 +121,14 @@ class Exchange(_Record):
         )
 
 
-def read(file: Path) -> Iterator[Exchange]:
-    """The exchanges of a file, in its order."""
+def read(file: Path, shape: type[Record]) -> Iterator[Record]:
+    """The records of a file, in its order."""
+    if not file.is_file():
+        raise CorpusError(f"There is no {file}.")
     with file.open(encoding="utf-8") as lines:
         for number, line in enumerate(lines, 1):
             try:
-                yield Exchange.model_validate_json(line)
+                yield shape.model_validate_json(line)
             except ValidationError as error:
                 first = error.errors()[0]
                 where = ".".join(map(str, first["loc"]))
@@ -133,7 +136,4 @@ def read(file: Path) -> Iterator[Exchange]:
 
 
 def load(split: Split, folder: Path = FOLDER) -> list[Exchange]:
-    file = folder / f"{split}.jsonl"
-    if not file.is_file():
-        raise CorpusError(f"There is no {file}.")
-    return list(read(file))
+    return list(read(folder / f"{split}.jsonl", Exchange))

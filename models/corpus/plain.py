@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
-from models.corpus.exchange import FOLDER, CorpusError
+from models.corpus.exchange import FOLDER, read
 
 FILE = "plain.jsonl"
 
@@ -18,12 +18,4 @@ class Plain(BaseModel):
 
 
 def load(folder: Path = FOLDER) -> list[Plain]:
-    lines = (folder / FILE).read_text("utf-8").splitlines()
-    found = []
-    for number, line in enumerate(lines, 1):
-        try:
-            found.append(Plain.model_validate_json(line))
-        except ValidationError as error:
-            problem = error.errors()[0]["msg"]
-            raise CorpusError(f"{FILE}, line {number}: {problem}") from None
-    return found
+    return list(read(folder / FILE, Plain))

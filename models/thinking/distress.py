@@ -53,6 +53,11 @@ class Distress:
         return next((each for each in replies if not _begun(each, recent)), replies[-1])
 
 
+def chosen(file: str, helplines: str) -> Distress:
+    """The table an operator named, or ours."""
+    return load(Path(file) if file else DEFAULT, helplines)
+
+
 @cache
 def load(file: Path = DEFAULT, helplines: str = "") -> Distress:
     """The table in a file; helplines, where given, in place of its own."""

@@ -5,7 +5,6 @@ import re
 from collections.abc import AsyncGenerator, AsyncIterable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
-from pathlib import Path
 
 from models import prompt
 from models.errors import BackendError
@@ -59,8 +58,7 @@ class DualThinker:
         self._strength = Strength(strength)
         self._lead = lead
         self._refine_sec = refine_sec
-        file = Path(distress_file) if distress_file else distress.DEFAULT
-        self._distress = distress.load(file, helplines)
+        self._distress = distress.chosen(distress_file, helplines)
         self._ranking = Ranking() if lead else None
 
     async def think(
@@ -88,10 +86,10 @@ class DualThinker:
         """What follows the plan's acknowledgement; never nothing."""
         before, words = ours(dialogue), theirs(dialogue)
         otherwise = written(plan, words, before)
-        own = instructions.strip()
-        if plan.fixed and not (own and plan.said.topic in rules.OURSELVES):
-            yield plan.fixed
+        if settled := rules.settled(plan, instructions):
+            yield settled
             return
+        own = instructions.strip()
         told = self._strength is Strength.ENHANCED and not self._lead
         asked = self._asked(instructions, dialogue, note(plan) if told else "")
         factual = plan.situation in MATTERS_OF_FACT  # which a remark on a cough leads nowhere

@@ -220,6 +220,12 @@ async def plan_aside(turns: Sequence[Turn], distress: Distress) -> ReplyPlan:
     return plan(turns, distress)
 
 
+def settled(plan: ReplyPlan, instructions: str) -> str:
+    """The whole reply, where no model should word it; who we are, a client may say otherwise."""
+    own = instructions.strip() and plan.said.topic in OURSELVES
+    return "" if own else plan.fixed
+
+
 def _situation(on: Impression) -> tuple[Situation, Situation, tuple[str, ...]]:
     """What to do, in which tone, and what else applied.
 

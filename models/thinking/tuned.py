@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
-from pathlib import Path
 
 from models import prompt
 from models.errors import BackendError
@@ -39,8 +38,7 @@ class TunedThinker:
         if told not in list(Told):
             raise BackendError(ROLE, f"Unknown way {told!r}; choose one of: {', '.join(Told)}.")
         self._told = Told(told)
-        file = Path(distress_file) if distress_file else distress.DEFAULT
-        self._distress = distress.load(file, helplines)
+        self._distress = distress.chosen(distress_file, helplines)
 
     async def think(
         self, dialogue: Sequence[Turn], responder: Responder, instructions: str = ""
@@ -67,9 +65,8 @@ class TunedThinker:
         max_tokens: int,
     ) -> AsyncGenerator[str, None]:
         """The reply; never nothing."""
-        own = instructions.strip()
-        if plan.fixed and not (own and plan.said.topic in rules.OURSELVES):
-            yield plan.fixed
+        if settled := rules.settled(plan, instructions):
+            yield settled
             return
         thinks = self._thinks(dialogue)
         told = note(plan, Told.THINK if thinks else Told.PLAN)

@@ -91,10 +91,10 @@ def empathy(exchanges: Iterable[Exchange], questions: Iterable[Plain], seed: int
     how = (Told.PLAN, Told.PLAN, Told.THINK)
     plain = [_answered(each) for each in questions]
     return plain + [
-        empathic(each, way, rng.choice(how))
+        _empathic(each, way, plan, rng.choice(how))
         for each in exchanges
         for way in Way
-        if not planned(each, way).fixed  # no model is ever asked there
+        if not (plan := planned(each, way)).fixed  # no model is ever asked there
     ]
 
 
@@ -106,9 +106,13 @@ def _answered(plain: Plain) -> Example:
 
 def empathic(exchange: Exchange, way: Way, how: Told) -> Example:
     """A reply after the rules' plan, which it is told, or after its author's, which it thinks."""
+    return _empathic(exchange, way, planned(exchange, way), how)
+
+
+def _empathic(exchange: Exchange, way: Way, plan: ReplyPlan, how: Told) -> Example:
     reply = exchange.variants[way].reply
     answer = reply if how is Told.PLAN else f"{told.thought(exchange.plan(way))} {reply}"
-    return Example(asked(exchange, planned(exchange, way), how), answer, exchange.id)
+    return Example(asked(exchange, plan, how), answer, exchange.id)
 
 
 def asked(exchange: Exchange, plan: ReplyPlan, how: Told) -> tuple[Turn, ...]:

@@ -7,13 +7,12 @@ from enum import StrEnum
 from pathlib import Path
 
 from models.corpus.exchange import Cue, Exchange, Way
-from models.thinking import distress, rules
 from models.thinking.imagined import imagined
 from models.thinking.plan import ReplyPlan
 from models.thinking.report import cases
 from models.thinking.told import SYSTEM, Told, note
 from models.tuning.examples import asked
-from models.tuning.planned import planned
+from models.tuning.planned import plan_of, planned
 from models.types import Turn
 
 
@@ -73,7 +72,7 @@ def of_echomind(sample: Path, told: Told) -> list[Foreign]:
     for number, case in enumerate(cases(sample=sample)[count:], 1):
         cues = [Cue(name=cue).heard for cue in case.cue.values()]
         turns = [Turn("user", case.said, imagined(cues))]
-        plan = replace(rules.plan(turns, distress.load()), heard=tuple(cues))
+        plan = replace(plan_of(turns), heard=tuple(cues))
         words = Turn("user", f"{case.said} {note(plan, told)}".strip())
         question = Question(f"echomind-{number}", (Turn("system", SYSTEM), words), told)
         found.append(Foreign(question, case.said, case.heard, case.reference))
