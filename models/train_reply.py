@@ -35,7 +35,7 @@ CHECKED = 150  # held-out examples the loss is watched on
 RECIPES = {
     Stage.UNDERSTAND: Recipe(epochs=1.0),
     Stage.REPLY: Recipe(epochs=0.5),
-    Stage.EMPATHY: Recipe(epochs=2.0, trim=0.25),
+    Stage.EMPATHY: Recipe(epochs=2.0, trim=0.4),
 }
 
 
