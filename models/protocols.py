@@ -57,7 +57,8 @@ class Perceiver(Protocol):
 # Streaming verbs are plain `def`: an async generator function *returns* its
 # generator, it is not a coroutine that returns one.
 class Responder(Protocol):
-    """The reply's text, a token or so at a time. Closing the stream stops the model.
+    """The reply's text, a token or so at a time. Closing the stream stops the model. Where the
+    engine tells how likely it found a token, that is a `models.types.Token`.
 
     A dialogue that ends with the assistant is one whose reply has begun: the stream goes on from
     there, without repeating it.

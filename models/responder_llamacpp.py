@@ -15,7 +15,7 @@ import xllamacpp
 from models import prompt, weights
 from models.due import due
 from models.errors import BackendError, UnfitInput
-from models.types import Turn
+from models.types import Token, Turn
 from models.worker import Worker
 
 ROLE = "responder"
@@ -111,8 +111,8 @@ class LlamaCpp:
         call.add_done_callback(done)
         try:
             while (piece := await pieces.get()) is not None:
-                if text := _text(piece):
-                    yield text
+                if token := _token(piece):
+                    yield token
             try:
                 await call
             except (RuntimeError, ValueError) as error:  # the latter: it refuses the messages
@@ -167,6 +167,8 @@ class LlamaCpp:
             "max_tokens": max_tokens,
             "id_slot": slot.number,
             "stream": True,
+            "logprobs": True,
+            "top_logprobs": 1,
             "return_progress": True,  # so that we are asked while a long prompt is read, too
         }
 
@@ -214,13 +216,16 @@ def _gain(read: str, text: str) -> int:
     return max(same - (len(read) - same), 0)
 
 
-def _text(piece: Mapping[str, Any]) -> str:
+def _token(piece: Mapping[str, Any]) -> str:
+    """What a piece adds to the reply, which may be nothing."""
     if "error" in piece:
         raise UnfitInput(ROLE, f"The reply engine refused: {piece['error']['message']}.")
-    choices = piece.get("choices")
-    return (choices[0]["delta"].get("content") or "") if choices else ""
+    choice: dict[str, Any] = next(iter(piece.get("choices") or ()), {})
+    text = choice.get("delta", {}).get("content") or ""
+    weighed = (choice.get("logprobs") or {}).get("content")
+    return Token(text, sum(each["logprob"] for each in weighed)) if weighed else text
 
 
 def _ignore(piece: Mapping[str, Any]) -> bool:
-    _text(piece)
+    _token(piece)
     return False

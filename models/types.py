@@ -45,6 +45,18 @@ class Turn:
     audio: "AudioChunk | None" = None  # what was heard, for models with ears
 
 
+class Token(str):
+    """A piece of a reply's text whose engine tells how likely it was; others give a plain str."""
+
+    __slots__ = ("logprob",)
+    logprob: float
+
+    def __new__(cls, text: str, logprob: float) -> "Token":
+        token = super().__new__(cls, text)
+        token.logprob = logprob
+        return token
+
+
 @dataclass(frozen=True, slots=True)
 class SpokenChunk:
     """Reply audio at WIRE_RATE, with the words it pronounces."""

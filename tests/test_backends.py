@@ -29,7 +29,7 @@ from models.responder_llamacpp import LlamaCpp
 from models.speaker_hibari import Hibari
 from models.standin import StandinResponder, StandinTranscriber
 from models.style import PLAIN, Style
-from models.types import EAR_RATE, FRAME, WIRE_RATE, AudioChunk, Samples, Turn
+from models.types import EAR_RATE, FRAME, WIRE_RATE, AudioChunk, Samples, Token, Turn
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")  # a backend lives in one event loop
 
@@ -203,6 +203,12 @@ def llama() -> Iterator[LlamaCpp]:
 async def replying(llama: LlamaCpp, count: int) -> None:
     while llama.metrics()["requests_processing"] != count:  # noqa: ASYNC110 - it has no event
         await asyncio.sleep(0.001)
+
+
+async def test_the_engine_tells_how_likely_each_piece_was(llama: LlamaCpp) -> None:
+    pieces = await reply(llama, messages("", [Turn("user", "Count: one, two, three, four,")]))
+    assert all(isinstance(piece, Token) and piece.logprob <= 0 for piece in pieces)
+    assert len({piece.logprob for piece in pieces if isinstance(piece, Token)}) > 1
 
 
 async def test_leaving_a_reply_stops_the_engine(llama: LlamaCpp) -> None:

@@ -28,7 +28,7 @@ from models.percept import Affect, Conflict, Moment, Percept, Prosody
 from models.perception import words
 from models.registry import Choice
 from models.style import PLAIN, REPLY_EMOTIONS, Style
-from models.types import EAR_RATE, AudioChunk, SpokenChunk, Turn
+from models.types import EAR_RATE, AudioChunk, SpokenChunk, Token, Turn
 from server.__main__ import Bare
 from server.config import PROFILES, Config
 from server.consent import Consent
@@ -220,6 +220,16 @@ async def test_every_role_answers_over_the_socket_as_it_does_here(tmp_path: Path
         assert [each.text for each in spoken] == [each.text for each in wanted]
         pairs = zip(spoken, wanted, strict=True)
         assert all(same_sound(one.audio, other.audio) for one, other in pairs)
+
+
+@pytest.mark.parametrize("token", ["hello", Token("hello", -0.25)])
+def test_how_likely_a_token_was_goes_with_it(token: str) -> None:
+    there = messages.of_token(token).packed()
+    head, body = messages.sizes(there[: messages.SIZES.size])
+    rest = there[messages.SIZES.size :]
+    back = messages.token_in(messages.opened(rest[:head], rest[head : head + body]))
+    assert back == token and type(back) is type(token)
+    assert getattr(back, "logprob", None) == getattr(token, "logprob", None)
 
 
 async def test_a_stream_given_up_by_a_front_is_closed_in_the_model_process(tmp_path: Path) -> None:

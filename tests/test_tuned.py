@@ -13,9 +13,9 @@ from models.thinking.imagined import imagined
 from models.thinking.openings import NODS
 from models.thinking.plan import ReplyPlan, Strategy
 from models.thinking.told import SYSTEM, Told, note, thought
-from models.thinking.tuned import TunedThinker
+from models.thinking.tuned import SURE, TunedThinker
 from models.tuning.examples import empathic
-from models.types import Turn
+from models.types import Token, Turn
 from tests.fakes import Scripted, known
 
 SAD = known(emotion={"sad": 0.9, "neutral": 0.1})
@@ -182,3 +182,68 @@ async def test_an_operator_can_say_where_to_turn() -> None:
 def test_an_unknown_way_names_those_there_are() -> None:
     with pytest.raises(BackendError, match="plan, think"):
         TunedThinker("cue")
+
+
+GOOD_NEWS = Turn("user", "I bought a new phone today.", known(emotion={"happy": 0.9}))
+
+
+def weighed(*sentences: tuple[str, float]) -> list[str]:
+    """Sentences word by word, all of one as likely."""
+    return [Token(f"{word} ", logprob) for text, logprob in sentences for word in text.split()]
+
+
+async def led(tokens: Sequence[str], *dialogue: Turn) -> tuple[ReplyPlan, str, Scripted]:
+    responder = Scripted(*tokens)
+    plan, said = await replied(TunedThinker(lead=True), responder, *(dialogue or (GOOD_NEWS,)))
+    return plan, said.strip(), responder
+
+
+async def test_led_it_goes_on_from_an_opening_that_can_be_said_at_once() -> None:
+    plan, said, responder = await led(weighed(("Which one is it?", SURE + 0.5)))
+    assert plan.acknowledgement and said == "Which one is it?"
+    assert responder.asked[0][-1] == Turn("assistant", plan.acknowledgement)
+    plan, _, _ = await led([], Turn("user", "I bought a new phone today."))
+    assert plan.acknowledgement in NODS[plan.situation] and not plan.nod
+
+
+async def test_led_what_it_is_unsure_of_is_not_said() -> None:
+    plan, said, _ = await led(weighed(("Phones are a kind of soup.", SURE - 0.1)))
+    assert said == written(plan, GOOD_NEWS.text, [])
+    sure, unsure = ("A new phone, then!", SURE + 0.1), ("It grows on trees.", SURE - 0.1)
+    _, said, _ = await led(weighed(sure, unsure, sure))
+    assert said == sure[0]
+
+
+async def test_led_how_sure_it_was_is_each_sentence_s_own() -> None:
+    """The next one's first word is known by then, and is none of it."""
+    before, after = weighed(("That's a big step.", SURE + 1)), weighed(("And which?", SURE - 9))
+    _, said, _ = await led([*before, *after])
+    assert said == "That's a big step."
+
+
+async def test_led_an_engine_that_does_not_weigh_is_trusted() -> None:
+    _, said, _ = await led(["Which one", " is it?"])
+    assert said == "Which one is it?"
+
+
+async def test_led_it_stops_at_a_question_and_after_two_sentences() -> None:
+    _, said, responder = await led(["Which one? ", "It rains. ", "It pours."])
+    assert said == "Which one?" and responder.open == 0
+    _, said, _ = await led(["It rains. ", "It pours. ", "It hails. "])
+    assert said == "It rains. It pours."
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["I used to have one of those.", "As an AI, I have no phone.", "It has a lot of different and"],
+)
+async def test_led_what_is_untrue_or_unfinished_is_not_said(words: str) -> None:
+    plan, said, _ = await led([words])
+    assert said == written(plan, GOOD_NEWS.text, [])
+
+
+async def test_led_words_that_could_hurt_are_ours_and_no_model_is_asked() -> None:
+    crying = Turn("user", "She's in Katie's seat.", known(physiological={"sobbing": 0.9}))
+    plan, said, responder = await led(["Oh well."], crying)
+    assert plan.situation == "crying"
+    assert said == written(plan, crying.text, []) and responder.asked == []

@@ -14,12 +14,18 @@ class FollowUps:
     written: tuple[str, ...]
     leads: tuple[str, ...]
     about: tuple[str, ...]
+    free: bool
 
 
 def _table() -> Mapping[str, FollowUps]:
     rows = tomllib.loads(Path(__file__).with_name("followups.toml").read_text("utf-8"))
     return {
-        name: FollowUps(tuple(row["written"]), tuple(row["leads"]), tuple(row.get("about", ())))
+        name: FollowUps(
+            tuple(row["written"]),
+            tuple(row["leads"]),
+            tuple(row.get("about", ())),
+            row.get("free", False),
+        )
         for name, row in rows.items()
     }
 
@@ -40,3 +46,8 @@ def written(plan: ReplyPlan, words: str, recent: Sequence[str]) -> str:
 
 def leads(situation: str) -> Sequence[str]:
     return TABLE[situation].leads
+
+
+def free(situation: str) -> bool:
+    """Whether a model that was taught to may go on in its own words."""
+    return TABLE[situation].free

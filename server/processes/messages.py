@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 
 from models.percept import Percept
 from models.style import Style
-from models.types import AudioChunk, SpokenChunk, Turn
+from models.types import AudioChunk, SpokenChunk, Token, Turn
 
 SIZES = Struct("<II")  # bytes of the head, and of what follows it
 MOST_HEAD = 16 * 1024 * 1024
@@ -133,6 +133,16 @@ def dialogue_in(message: Message) -> tuple[list[Turn], int]:
         percept = told["percept"] and _PERCEPT.validate_python(told["percept"])
         turns.append(Turn(told["role"], told["text"], percept, audio))
     return turns, int(message.head["max_tokens"])
+
+
+def of_token(token: str) -> Message:
+    weighed = {"logprob": token.logprob} if isinstance(token, Token) else {}
+    return Message({"token": str(token), **weighed})
+
+
+def token_in(message: Message) -> str:
+    text, logprob = str(message.head["token"]), message.head.get("logprob")
+    return text if logprob is None else Token(text, float(logprob))
 
 
 def of_rows(rows: NDArray[np.float32]) -> Message:

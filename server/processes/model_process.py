@@ -171,7 +171,7 @@ class ModelHouse:
         dialogue, max_tokens = messages.dialogue_in(asked)
         async with aclosing(self._models.responder.respond(dialogue, max_tokens)) as tokens:
             async for token in tokens:
-                yield Message({"token": token})
+                yield messages.of_token(token)
 
     async def _speak(self, asked: Message) -> AsyncGenerator[Message, None]:
         clause, style = messages.clause_in(asked)

@@ -144,7 +144,7 @@ class RemoteResponder:
         asked = messages.of_dialogue(silent, max_tokens)
         async with aclosing(self._line.stream("responder", "respond", asked)) as items:
             async for item in items:
-                yield str(item.head["token"])
+                yield messages.token_in(item)
 
 
 class RemoteSpeaker:
