@@ -336,10 +336,8 @@ def _dream(
     missing: Mapping[str, str],
     console: Console,
 ) -> Mapping[str, Any]:
-    if setup.dream is None:
-        return _absent(NOT_ASKED)
-    if weigher is None:
-        return missing
+    if setup.dream is None or weigher is None:
+        return missing if setup.dream else _absent(NOT_ASKED)
     dialogues = dream.some(dream.read(setup.dream), setup.limit, setup.seed)
     with _progress(console, f"{contestant.name}: DREAM", len(dialogues)) as report:
         return dream.accuracy(dialogues, weigher, setup.seed, report)
@@ -352,10 +350,8 @@ def _emobank(
     missing: Mapping[str, str],
     console: Console,
 ) -> Mapping[str, Any]:
-    if setup.emobank is None:
-        return _absent(NOT_ASKED)
-    if weigher is None:
-        return missing
+    if setup.emobank is None or weigher is None:
+        return missing if setup.emobank else _absent(NOT_ASKED)
     bank = emobank.read(setup.emobank)
     sentences = emobank.sampled(bank, setup.split, setup.limit or len(bank), setup.seed)
     found = {}

@@ -24,7 +24,7 @@ from models.tuning import adapters, emobank, examples
 from models.tuning.base import PACKAGED, Base
 from models.tuning.base import load as load_base
 from models.tuning.curves import draw
-from models.tuning.emobank import Perspective
+from models.tuning.emobank import Perspective, Sentence
 from models.tuning.encoded import forked
 from models.tuning.examples import Example, Stage
 from models.tuning.lesson import Recipe, Step, learn, read_log
@@ -35,7 +35,7 @@ CHECKED = 150  # held-out examples the loss is watched on
 RECIPES = {
     Stage.UNDERSTAND: Recipe(epochs=1.0),
     Stage.REPLY: Recipe(epochs=0.5),
-    Stage.EMPATHY: Recipe(epochs=2.0, trim=0.4),
+    Stage.EMPATHY: Recipe(epochs=1.5, trim=0.4),
 }
 
 
@@ -70,6 +70,9 @@ def main(
     ] = None,
     perspectives: Annotated[Sides, typer.Option(help="Of EmoBank.")] = Sides.BOTH,
     sentences: Annotated[int, typer.Option(help="Of EmoBank, at most.")] = 1500,
+    genre: Annotated[
+        list[str] | None, typer.Option(help="Of EmoBank's, to learn from; all.")
+    ] = None,
     scripts: Annotated[int, typer.Option(help="Of the corpus, at most; 0: all.")] = 0,
     epochs: Annotated[float, typer.Option(help="Of each stage; 0: as the recipe says.")] = 0.0,
     skip_understanding: Annotated[
@@ -85,7 +88,9 @@ def main(
     if threads:
         torch.set_num_threads(threads)
     try:
-        lessons = _lessons(emobank_folder, perspectives, sentences, scripts, seed)
+        bank = emobank.read(emobank_folder) if emobank_folder else []
+        bank = emobank.of_genres(bank, genre or ())
+        lessons = _lessons(bank, perspectives, sentences, scripts, seed)
         for each in _stages(stage, skip_understanding):
             trained = load_base(base, device)
             _train(
@@ -100,14 +105,13 @@ Lesson = tuple[list[Example], list[Example]]  # to learn from, and held out
 
 
 def _lessons(
-    folder: Path | None, sides: Sides, sentences: int, scripts: int, seed: int
+    bank: Sequence[Sentence], sides: Sides, sentences: int, scripts: int, seed: int
 ) -> dict[Stage, Lesson]:
     taught, held = load(Split.TRAIN), load(Split.DEV)
     plainly = plain.load()
     if scripts:
         taught, plainly = taught[:scripts], plainly[: scripts // 4]
-    chosen = _sides(sides) if folder else ()
-    bank = emobank.read(folder) if folder else []
+    chosen = _sides(sides)
     learned = emobank.sampled(bank, "train", sentences, seed)
     asked = emobank.sampled(bank, "dev", CHECKED, seed)
     return {

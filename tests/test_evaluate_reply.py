@@ -18,6 +18,7 @@ from models.thinking.imagined import imagined
 from models.thinking.noticing import notice
 from models.thinking.plan import Strategy
 from models.thinking.told import Told
+from models.tuning import emobank
 from models.tuning.emobank import Perspective, Sentence
 from models.tuning.evaluation import (
     chat,
@@ -376,9 +377,9 @@ def test_genres_are_told_by_the_beginning_of_an_id() -> None:
         "112C-L013_1_2": "letters",
         "Uprooted_Bike_1_2": "blogs",
         "Bartok_1_2": "essays",
-        "unheard_of_1_2": emotions.OTHER,
+        "unheard_of_1_2": emobank.OTHER,
     }
-    assert {each: emotions.genre(each) for each in ids} == ids
+    assert {each: emobank.genre(each) for each in ids} == ids
     assert emotions.pearson([0, 1, 2, 3], [1.0, 2.0, 3.0, 4.0]) == 1.0
     assert emotions.pearson([2, 2, 2], [1.0, 2.0, 3.0]) is None
 

@@ -21,10 +21,12 @@ from safetensors.torch import load_file
 
 from models import adapter_files, reply_gguf, train_reply, weights
 from models.corpus.exchange import Split, load
+from models.percept import Affect
 from models.tuning import adapters, examples
 from models.tuning.base import Base
 from models.tuning.base import load as load_base
 from models.tuning.curves import svg
+from models.tuning.emobank import Perspective, Sentence, of_genres
 from models.tuning.encoded import UNSAID, Encoded, Fork, batches, encode, fork, forked, padded
 from models.tuning.lesson import Recipe, Step, learn, mean_loss, read_log, said_loss
 
@@ -303,6 +305,16 @@ def test_all_stages_of_a_small_network(kind: str, tokenizer: Any, tmp_path: Path
         assert json.loads((folder / "trained.json").read_text())["stage"] == stage
     stack = [tmp_path / "out" / "understand", tmp_path / "out" / "empathy"]
     adapters.merged(load_base(place).network, stack)
+
+
+def test_one_learns_from_some_genres_to_be_asked_about_others(tmp_path: Path) -> None:
+    felt = dict.fromkeys(Perspective, Affect(3.0, 3.0, 3.0))
+    bank = [Sentence(name, "train", "Rain.", felt) for name in ("wsj_1", "SemEval_2", "lw1_3")]
+    assert [each.id for each in of_genres(bank, ["fiction", "headlines"])] == ["SemEval_2", "lw1_3"]
+    assert of_genres(bank, []) == bank
+    asked = ["--out", str(tmp_path), "--genre", "poems"]
+    ran = CliRunner().invoke(train_reply.app, asked)
+    assert ran.exit_code == 1 and "no genre 'poems'; it has: headlines," in ran.stderr
 
 
 def test_openpangu_is_read_as_it_was_written(tokenizer: Any, tmp_path: Path) -> None:

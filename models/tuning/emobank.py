@@ -6,7 +6,8 @@ that learned from it are kept in files of their own, under the same licence.
 
 import csv
 import random
-from collections.abc import Mapping, Sequence
+import tomllib
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -24,6 +25,11 @@ DOMINANCE = (
     "neither in charge nor helpless",
     "rather in charge",
     "in charge",
+)
+
+OTHER = "other"
+GENRES: Mapping[str, Sequence[str]] = tomllib.loads(
+    Path(__file__).with_name("genres.toml").read_text("utf-8")
 )
 
 
@@ -79,6 +85,21 @@ def in_words(felt: Affect) -> str:
 def step(value: float) -> int:
     """Which of the five words a value gets."""
     return sum(value >= edge for edge in EDGES)
+
+
+def genre(sentence: str) -> str:
+    """By the beginning of a sentence's id."""
+    return next(
+        (name for name, starts in GENRES.items() if sentence.startswith(tuple(starts))), OTHER
+    )
+
+
+def of_genres(sentences: Sequence[Sentence], names: Collection[str]) -> list[Sentence]:
+    """Those of these genres alone; of all if none is named."""
+    if unknown := [name for name in names if name not in (*GENRES, OTHER)]:
+        known = ", ".join((*GENRES, OTHER))
+        raise ValueError(f"EmoBank has no genre {unknown[0]!r}; it has: {known}.")
+    return [each for each in sentences if not names or genre(each.id) in names]
 
 
 def sampled(sentences: Sequence[Sentence], split: str, most: int, seed: int) -> list[Sentence]:

@@ -4,32 +4,26 @@ The answer is formed as it is taught, a scale at a time, each after what was cho
 go on are weighed whole and with the sign that ends them, for one may be another's beginning.
 """
 
-import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from models.percept import Affect
-from models.tuning.emobank import AROUSAL, DOMINANCE, VALENCE, Perspective, Sentence, step
+from models.tuning.emobank import AROUSAL, DOMINANCE, VALENCE, Perspective, Sentence, genre, step
 from models.tuning.evaluation.intervals import figure
 from models.tuning.evaluation.weighing import Weigher
 from models.tuning.examples import ASKED, UNDERSTAND
 from models.types import Turn
 
-OTHER = "other"
 FEWEST = 3  # sentences of which a correlation can be told
 SCALES: Mapping[str, tuple[Sequence[str], Callable[[Affect], float]]] = {
     "valence": (VALENCE, lambda felt: felt.valence),
     "arousal": (AROUSAL, lambda felt: felt.arousal),
     "dominance": (DOMINANCE, lambda felt: felt.dominance),
 }
-GENRES: Mapping[str, Sequence[str]] = tomllib.loads(
-    Path(__file__).with_name("genres.toml").read_text("utf-8")
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +37,6 @@ class Guess:
     @property
     def right(self) -> float:
         return float(self.chosen == step(self.felt))
-
-
-def genre(sentence: str) -> str:
-    """By the beginning of a sentence's id."""
-    return next(
-        (name for name, starts in GENRES.items() if sentence.startswith(tuple(starts))), OTHER
-    )
 
 
 def guesses(
