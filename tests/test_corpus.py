@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from models.corpus import __main__ as command
-from models.corpus import plain
+from models.corpus import plain, simple
 from models.corpus.exchange import FOLDER, CorpusError, Split, Way, load
 from models.corpus.sameness import distinct, grams, openings, self_bleu, words
 from models.corpus.validate import faults, fingerprint
@@ -31,6 +31,7 @@ def copy(tmp_path: Path, whole: dict[Split, list[Row]]) -> Path:
         _write(tmp_path, split, rows[:60])
     shutil.copy(FOLDER / "published.sha256", tmp_path)
     shutil.copy(FOLDER / plain.FILE, tmp_path)
+    shutil.copy(FOLDER / simple.FILE, tmp_path)
     return tmp_path
 
 
@@ -68,7 +69,35 @@ def test_no_plain_question_is_one_that_is_asked_in_evaluation() -> None:
                 assert not answers & set(words(each.answer)), each.question
 
 
+def test_plain_replies_take_the_place_of_their_author_s() -> None:
+    easy, taught = simple.load(), load(Split.TRAIN)
+    exchanges = simple.simplified(taught, easy)
+    assert {each.id for each in exchanges} == set(easy)
+    for each in exchanges:
+        for way, row in easy[each.id].items():
+            assert each.variants[way].reply == f"{row.opening} {row.more}"
+
+
 # ---- what the validator notices
+
+
+@pytest.mark.parametrize(
+    "change, fault",
+    [
+        ({"id": "school-0"}, "no script to learn from"),
+        ({"more": "Who won? Who lost?"}, "goes on for more than a sentence"),
+        ({"more": "And then"}, "it does not end"),
+        ({"opening": "Cheer up."}, "it says 'Cheer up'"),
+        ({"opening": "So the day went on and on and on and on."}, "11 words"),
+    ],
+)
+def test_a_plain_reply_that_is_none_is_noticed(
+    copy: Path, change: dict[str, str], fault: str
+) -> None:
+    taught = {each.id for each in load(Split.TRAIN, copy)}
+    row = next(row for row in _rows(copy / simple.FILE) if row["id"] in taught)
+    (copy / simple.FILE).write_text(json.dumps(row | change) + "\n", encoding="utf-8")
+    assert any("simple" in found and fault in found for found in faults(copy))
 
 
 def spoil(row: Row, what: str) -> None:

@@ -6,6 +6,7 @@ from contextlib import aclosing
 
 import pytest
 
+from models.corpus import simple
 from models.corpus.exchange import Split, Way, load
 from models.errors import BackendError
 from models.thinking.followups import written
@@ -14,7 +15,8 @@ from models.thinking.openings import NODS
 from models.thinking.plan import ReplyPlan, Strategy
 from models.thinking.told import SYSTEM, Told, note, thought
 from models.thinking.tuned import SURE, TunedThinker
-from models.tuning.examples import empathic
+from models.tuning.examples import empathic, led
+from models.tuning.planned import heard
 from models.types import Token, Turn
 from tests.fakes import Scripted, known
 
@@ -63,6 +65,20 @@ async def test_what_is_asked_is_what_was_taught(told: Told) -> None:
             taught = list(empathic(exchange, way, told).turns)
             assert all(asked[: len(taught)] == taught for asked in responder.asked)
             assert responder.asked
+
+
+async def test_what_it_is_led_to_go_on_from_is_what_was_taught() -> None:
+    easy = simple.load()
+    exchanges = [each for each in load(Split.TRAIN) if each.id in easy][:20]
+    for exchange in exchanges:
+        for way in easy[exchange.id]:
+            responder, dialogue = Scripted("Hm."), heard(exchange, way)
+            plan, _ = await replied(TunedThinker(lead=True), responder, *dialogue)
+            taught = led(exchange, way, "Hm.")
+            if not taught:  # no model is asked, or there is no opening
+                assert not responder.asked or not plan.acknowledgement
+                continue
+            assert responder.asked == [[*taught.turns, Turn("assistant", taught.begun)]]
 
 
 @pytest.mark.parametrize("told", list(Told))
@@ -192,44 +208,44 @@ def weighed(*sentences: tuple[str, float]) -> list[str]:
     return [Token(f"{word} ", logprob) for text, logprob in sentences for word in text.split()]
 
 
-async def led(tokens: Sequence[str], *dialogue: Turn) -> tuple[ReplyPlan, str, Scripted]:
+async def replied_led(tokens: Sequence[str], *dialogue: Turn) -> tuple[ReplyPlan, str, Scripted]:
     responder = Scripted(*tokens)
     plan, said = await replied(TunedThinker(lead=True), responder, *(dialogue or (GOOD_NEWS,)))
     return plan, said.strip(), responder
 
 
 async def test_led_it_goes_on_from_an_opening_that_can_be_said_at_once() -> None:
-    plan, said, responder = await led(weighed(("Which one is it?", SURE + 0.5)))
+    plan, said, responder = await replied_led(weighed(("Which one is it?", SURE + 0.5)))
     assert plan.acknowledgement and said == "Which one is it?"
     assert responder.asked[0][-1] == Turn("assistant", plan.acknowledgement)
-    plan, _, _ = await led([], Turn("user", "I bought a new phone today."))
+    plan, _, _ = await replied_led([], Turn("user", "I bought a new phone today."))
     assert plan.acknowledgement in NODS[plan.situation] and not plan.nod
 
 
 async def test_led_what_it_is_unsure_of_is_not_said() -> None:
-    plan, said, _ = await led(weighed(("Phones are a kind of soup.", SURE - 0.1)))
+    plan, said, _ = await replied_led(weighed(("Phones are a kind of soup.", SURE - 0.1)))
     assert said == written(plan, GOOD_NEWS.text, [])
     sure, unsure = ("A new phone, then!", SURE + 0.1), ("It grows on trees.", SURE - 0.1)
-    _, said, _ = await led(weighed(sure, unsure, sure))
+    _, said, _ = await replied_led(weighed(sure, unsure, sure))
     assert said == sure[0]
 
 
 async def test_led_how_sure_it_was_is_each_sentence_s_own() -> None:
     """The next one's first word is known by then, and is none of it."""
     before, after = weighed(("That's a big step.", SURE + 1)), weighed(("And which?", SURE - 9))
-    _, said, _ = await led([*before, *after])
+    _, said, _ = await replied_led([*before, *after])
     assert said == "That's a big step."
 
 
 async def test_led_an_engine_that_does_not_weigh_is_trusted() -> None:
-    _, said, _ = await led(["Which one", " is it?"])
+    _, said, _ = await replied_led(["Which one", " is it?"])
     assert said == "Which one is it?"
 
 
 async def test_led_it_stops_at_a_question_and_after_two_sentences() -> None:
-    _, said, responder = await led(["Which one? ", "It rains. ", "It pours."])
+    _, said, responder = await replied_led(["Which one? ", "It rains. ", "It pours."])
     assert said == "Which one?" and responder.open == 0
-    _, said, _ = await led(["It rains. ", "It pours. ", "It hails. "])
+    _, said, _ = await replied_led(["It rains. ", "It pours. ", "It hails. "])
     assert said == "It rains. It pours."
 
 
@@ -238,12 +254,12 @@ async def test_led_it_stops_at_a_question_and_after_two_sentences() -> None:
     ["I used to have one of those.", "As an AI, I have no phone.", "It has a lot of different and"],
 )
 async def test_led_what_is_untrue_or_unfinished_is_not_said(words: str) -> None:
-    plan, said, _ = await led([words])
+    plan, said, _ = await replied_led([words])
     assert said == written(plan, GOOD_NEWS.text, [])
 
 
 async def test_led_words_that_could_hurt_are_ours_and_no_model_is_asked() -> None:
     crying = Turn("user", "She's in Katie's seat.", known(physiological={"sobbing": 0.9}))
-    plan, said, responder = await led(["Oh well."], crying)
+    plan, said, responder = await replied_led(["Oh well."], crying)
     assert plan.situation == "crying"
     assert said == written(plan, crying.text, []) and responder.asked == []

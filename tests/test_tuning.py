@@ -20,6 +20,7 @@ import transformers
 from safetensors.torch import load_file
 
 from models import adapter_files, reply_gguf, train_reply, weights
+from models.corpus import simple
 from models.corpus.exchange import Split, load
 from models.percept import Affect
 from models.tuning import adapters, examples
@@ -28,7 +29,9 @@ from models.tuning.base import load as load_base
 from models.tuning.curves import svg
 from models.tuning.emobank import Perspective, Sentence, of_genres
 from models.tuning.encoded import UNSAID, Encoded, Fork, batches, encode, fork, forked, padded
+from models.tuning.examples import Example
 from models.tuning.lesson import Recipe, Step, learn, mean_loss, read_log, said_loss
+from models.types import Turn
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
@@ -148,6 +151,24 @@ def test_only_the_answer_is_to_be_said(tokenizer: Any) -> None:
     batch = padded([fork([row]), fork([Encoded([5, 6], 1)])], 2)
     assert (batch.labels[0] != UNSAID).sum() == len(row.tokens) - row.read
     assert batch.labels[1].tolist()[:3] == [UNSAID, 6, UNSAID]
+
+
+def test_what_an_answer_begins_with_is_only_read(tokenizer: Any) -> None:
+    turns = (Turn("user", "It rains."),)
+    row = encode(tokenizer, Example(turns, " Are you wet?", begun="I see."))
+    assert tokenizer.decode(row.tokens[row.read :]) == f" Are you wet?{tokenizer.eos_token}"
+    assert tokenizer.decode(row.tokens[: row.read]).endswith("assistant\nI see.")
+
+
+def test_with_plain_replies_one_also_learns_to_go_on() -> None:
+    easy = simple.load()
+    exchanges = simple.simplified(load(Split.TRAIN), easy)[:40]
+    found = examples.empathy(exchanges, [], 7, easy)
+    led = [each for each in found if each.begun]
+    assert {each.answer.strip() for each in led} <= {
+        row.more for ways in easy.values() for row in ways.values()
+    }
+    assert 0 < len(led) < len(found) < 2 * 3 * len(exchanges)
 
 
 def test_every_example_comes_once_in_an_epoch(taught: list[Fork]) -> None:

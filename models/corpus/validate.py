@@ -6,10 +6,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from models.corpus import plain
-from models.corpus.exchange import DIMENSION_OF, FOLDER, Exchange, Split, Way, load
+from models.corpus import plain, simple
+from models.corpus.exchange import DIMENSION_OF, FOLDER, Cue, Exchange, Split, Way, load
 from models.corpus.plain import Plain
 from models.corpus.sameness import distinct, grams, openings, self_bleu, words
+from models.corpus.simple import Simple
 from models.thinking.plan import Strategy
 
 FEWEST = 2_000  # exchanges
@@ -17,6 +18,7 @@ EACH = 30  # times, at least, that each attribute is heard
 OPENING_SHARE = 0.03  # of all replies, at most, begin with the same three words
 WORDS = range(4, 46)  # of a reply
 ANSWER = range(1, 25)  # of words, to a plain question
+OPENED, MORE = range(1, 11), range(2, 16)  # of words, in the two parts of a plain reply
 SENTENCES = 3  # of a reply, at most
 TURNS = range(1, 5)  # of the user
 ALIKE = 0.7  # of the words of two scripts: one may be learned and the other asked
@@ -49,6 +51,10 @@ def faults(folder: Path = FOLDER) -> list[str]:
     found += _published(exchanges, folder / LEAKS.name)
     found += _openings(_replies(exchanges))
     found += _plain(plain.load(folder))
+    easy = [row for ways in simple.load(folder).values() for row in ways.values()]
+    found += _simple(easy, {each.id: each for each in splits[Split.TRAIN]})
+    found += _openings([row.reply for row in easy])
+    found += _leaked({row.id: [row.reply] for row in easy}, folder / LEAKS.name)
     return found
 
 
@@ -69,9 +75,8 @@ def _form(exchange: Exchange) -> Iterator[str]:
     for way, variant in exchange.variants.items():
         for fault in _of_reply(variant.reply):
             yield f"{way}: {fault}"
-        guessed = variant.cues and not any(cue.sure for cue in variant.cues)
-        if guessed and (named := _NAMED.search(variant.reply)):
-            yield f"{way}: a guess is spoken of as heard: {named[0]!r}"
+        if named := _guess_named(variant.cues, variant.reply):
+            yield f"{way}: {named}"
     for line in exchange.lines:
         if line.role == "assistant":
             yield from _of_reply(line.text, range(1, WORDS.stop))
@@ -145,12 +150,16 @@ def _across(splits: Mapping[Split, Sequence[Exchange]]) -> Iterator[str]:
 
 
 def _published(exchanges: Iterable[Exchange], file: Path) -> Iterator[str]:
+    texts = {each.id: [line.text for line in each.lines] + _replies([each]) for each in exchanges}
+    yield from _leaked(texts, file)
+
+
+def _leaked(texts: Mapping[str, Sequence[str]], file: Path) -> Iterator[str]:
     known = set(file.read_text("utf-8").split())
-    for each in exchanges:
-        texts = [line.text for line in each.lines] + [v.reply for v in each.variants.values()]
-        for gram in (gram for text in texts for gram in grams(text, FOREIGN)):
+    for name, said in texts.items():
+        for gram in (gram for text in said for gram in grams(text, FOREIGN)):
             if fingerprint(gram) in known:
-                yield f"{each.id}: published elsewhere: {' '.join(gram)!r}"
+                yield f"{name}: published elsewhere: {' '.join(gram)!r}"
 
 
 def fingerprint(gram: Sequence[str]) -> str:
@@ -163,6 +172,27 @@ def _plain(questions: Sequence[Plain]) -> Iterator[str]:
     for each in questions:
         for fault in _of_reply(each.answer, ANSWER):
             yield f"{each.id}: {fault}"
+
+
+def _simple(rows: Sequence[Simple], taught: Mapping[str, Exchange]) -> Iterator[str]:
+    for row in rows:
+        where = f"{row.id}: {row.way}, simple"
+        if row.id not in taught:
+            yield f"{where}: no script to learn from"
+            continue
+        parts = ((row.opening, OPENED), (row.more, MORE))
+        for fault in (fault for text, length in parts for fault in _of_reply(text, length)):
+            yield f"{where}: {fault}"
+        if len(_SENTENCE.findall(row.more)) > 1:
+            yield f"{where}: goes on for more than a sentence"
+        if named := _guess_named(taught[row.id].variants[row.way].cues, row.reply):
+            yield f"{where}: {named}"
+
+
+def _guess_named(cues: Sequence[Cue], reply: str) -> str:
+    guessed = cues and not any(cue.sure for cue in cues)
+    named = _NAMED.search(reply) if guessed else None
+    return f"a guess is spoken of as heard: {named[0]!r}" if named else ""
 
 
 def _openings(replies: Sequence[str]) -> Iterator[str]:

@@ -62,10 +62,9 @@ class TunedThinker:
         if self._thinks(dialogue):
             asked = _asked(instructions, dialogue, note(plan, Told.THINK))
             plan = await _thought_over(plan, asked, responder)
-        meanwhile = nod(plan.situation, ours(dialogue), theirs(dialogue))
         if self._lead:
-            return replace(plan, acknowledgement=plan.acknowledgement or meanwhile)
-        return replace(plan, acknowledgement="", nod=meanwhile)
+            return replace(plan, acknowledgement=opening(plan, dialogue))
+        return replace(plan, acknowledgement="", nod=_nod(plan, dialogue))
 
     def prompt(self, instructions: str, dialogue: Sequence[Turn]) -> list[Turn]:
         return _asked(instructions, dialogue, "")
@@ -108,6 +107,15 @@ class TunedThinker:
         """Only about what a user said was it taught to."""
         spoken = [turn for turn in dialogue if turn.role != "system"]
         return self._told is Told.THINK and bool(spoken) and spoken[-1].role == "user"
+
+
+def opening(plan: ReplyPlan, dialogue: Sequence[Turn]) -> str:
+    """What is said before the model has found any words; nothing where these should come first."""
+    return plan.acknowledgement or _nod(plan, dialogue)
+
+
+def _nod(plan: ReplyPlan, dialogue: Sequence[Turn]) -> str:
+    return nod(plan.situation, ours(dialogue), theirs(dialogue))
 
 
 async def sound(found: AsyncGenerator[Sentence, None]) -> AsyncGenerator[str, None]:

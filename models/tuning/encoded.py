@@ -55,7 +55,7 @@ def laid_out(tokenizer: Any, turns: Sequence[Turn], begun: str = "") -> str:
 
 
 def encode(tokenizer: Any, example: Example) -> Encoded:
-    before = _tokens(tokenizer, laid_out(tokenizer, example.turns))
+    before = _tokens(tokenizer, laid_out(tokenizer, example.turns, example.begun))
     said = _tokens(tokenizer, example.answer) + [tokenizer.eos_token_id]
     before = before[-(LONGEST - len(said)) :]
     return Encoded(before + said, len(before))

@@ -7,11 +7,14 @@ from enum import StrEnum
 
 from models.corpus.exchange import Exchange, Way
 from models.corpus.plain import Plain
+from models.corpus.simple import Replies
 from models.thinking import told
+from models.thinking.followups import free
 from models.thinking.plan import ReplyPlan
 from models.thinking.told import SYSTEM, Told
+from models.thinking.tuned import opening
 from models.tuning.emobank import Perspective, Sentence, in_words
-from models.tuning.planned import plan_of, planned
+from models.tuning.planned import heard, plan_of, planned
 from models.types import Turn
 
 UNDERSTAND = "You tell how people feel, from their words and how they say them."
@@ -29,6 +32,9 @@ STATES = {
 }  # fmt: skip
 
 
+OWN = 0.5  # how often a model that is led also learns to open by itself
+
+
 class Stage(StrEnum):
     UNDERSTAND = "understand"  # what was said, how, and what it does to whom
     REPLY = "reply"  # spoken answers to words alone
@@ -42,6 +48,7 @@ class Example:
     turns: tuple[Turn, ...]
     answer: str
     script: str = ""  # which examples begin alike
+    begun: str = ""  # what of the answer stands there already
 
 
 def understanding(
@@ -82,20 +89,40 @@ def replies(exchanges: Iterable[Exchange], questions: Iterable[Plain]) -> list[E
     ]
 
 
-def empathy(exchanges: Iterable[Exchange], questions: Iterable[Plain], seed: int) -> list[Example]:
+def empathy(
+    exchanges: Iterable[Exchange],
+    questions: Iterable[Plain],
+    seed: int,
+    simple: Replies | None = None,
+) -> list[Example]:
     """Stage three: each way of saying it, told a plan or to think, by chance.
 
-    A plan is told twice as often, for that is how the running system asks: it costs no time.
+    A plan is told twice as often, for that is how the running system asks: it costs no time. With
+    plain replies the model also learns to go on from an opening of ours, as a small one is led to.
     """
     rng = random.Random(seed)
     how = (Told.PLAN, Told.PLAN, Told.THINK)
-    plain = [_answered(each) for each in questions]
-    return plain + [
-        _empathic(each, way, plan, rng.choice(how))
-        for each in exchanges
-        for way in Way
-        if not (plan := planned(each, way)).fixed  # no model is ever asked there
-    ]
+    found = [_answered(each) for each in questions]
+    for each in exchanges:
+        for way in Way:
+            plan = planned(each, way)
+            if plan.fixed:  # no model is ever asked there
+                continue
+            after = led(each, way, simple[each.id][way].more) if simple else None
+            found += [after] if after else []
+            if not after or rng.random() < OWN:
+                found.append(_empathic(each, way, plan, rng.choice(how)))
+    return found
+
+
+def led(exchange: Exchange, way: Way, more: str) -> Example | None:
+    """A sentence that goes on from our opening; None where there is none, or no model may."""
+    dialogue = heard(exchange, way)
+    plan = plan_of(dialogue)
+    begun = opening(plan, dialogue)
+    if not begun or not free(plan.situation):
+        return None
+    return Example(asked(exchange, plan, Told.PLAN), f" {more}", exchange.id, begun)
 
 
 def _answered(plain: Plain) -> Example:

@@ -11,10 +11,14 @@ from models.types import Turn
 
 
 def planned(exchange: Exchange, way: Way) -> ReplyPlan:
+    return plan_of(heard(exchange, way))
+
+
+def heard(exchange: Exchange, way: Way) -> list[Turn]:
+    """The script as a dialogue, its last words said in that way."""
     *before, last = exchange.lines
     turns = [Turn(line.role, line.text, _percept_of(line.cues)) for line in before]
-    heard = imagined(cue.heard for cue in exchange.variants[way].cues)
-    return plan_of([*turns, Turn("user", last.text, heard)])
+    return [*turns, Turn("user", last.text, imagined(c.heard for c in exchange.variants[way].cues))]
 
 
 def plan_of(turns: Sequence[Turn]) -> ReplyPlan:
