@@ -7,7 +7,7 @@ options, it goes on where it was.
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -63,6 +63,18 @@ class Sides(StrEnum):
     NONE = "none"
 
 
+@dataclass(frozen=True, slots=True)
+class Matter:
+    """What there is to learn from."""
+
+    skip_understanding: bool
+    perspectives: Sides
+    sentences: int  # of EmoBank, at most
+    genres: tuple[str, ...]  # of EmoBank; all if none is named
+    replies: Taught
+    scripts: int  # of the corpus, at most; 0: all
+
+
 app = typer.Typer(add_completion=False)
 
 
@@ -79,9 +91,11 @@ def main(
     perspectives: Annotated[Sides, typer.Option(help="Of EmoBank.")] = Sides.BOTH,
     sentences: Annotated[int, typer.Option(help="Of EmoBank, at most.")] = 1500,
     genre: Annotated[
-        list[str] | None, typer.Option(help="Of EmoBank's, to learn from; all.")
+        list[str] | None, typer.Option(help="Of EmoBank's, to learn from; can be repeated; all.")
     ] = None,
-    replies: Annotated[Taught, typer.Option(help="Which to learn.")] = Taught.SIMPLE,
+    replies: Annotated[
+        Taught, typer.Option(help="Plain ones, or the corpus's own.")
+    ] = Taught.SIMPLE,
     scripts: Annotated[int, typer.Option(help="Of the corpus, at most; 0: all.")] = 0,
     epochs: Annotated[float, typer.Option(help="Of each stage; 0: as the recipe says.")] = 0.0,
     skip_understanding: Annotated[
@@ -98,13 +112,17 @@ def main(
         torch.set_num_threads(threads)
     try:
         bank = emobank.read(emobank_folder) if emobank_folder else []
-        bank = emobank.of_genres(bank, genre or ())
-        lessons = _lessons(bank, perspectives, sentences, replies, scripts, seed)
+        genres = tuple(genre or ())
+        bank = emobank.of_genres(bank, genres)
+        if genres and not bank:
+            raise ValueError("--genre chooses among EmoBank's sentences: say where they are.")
+        matter = Matter(
+            skip_understanding, perspectives, sentences if bank else 0, genres, replies, scripts
+        )
+        lessons = _lessons(bank, matter, seed)
         for each in _stages(stage, skip_understanding):
             trained = load_base(base, device)
-            _train(
-                trained, each, lessons[each], out, epochs, rank, seed, skip_understanding, console
-            )
+            _train(trained, each, lessons[each], out, epochs, rank, seed, matter, console)
     except (CorpusError, AdapterError, ValueError, OSError) as error:
         console.print(str(error), style="red", markup=False)
         raise typer.Exit(1) from None
@@ -113,24 +131,17 @@ def main(
 Lesson = tuple[list[Example], list[Example]]  # to learn from, and held out
 
 
-def _lessons(
-    bank: Sequence[Sentence],
-    sides: Sides,
-    sentences: int,
-    replies: Taught,
-    scripts: int,
-    seed: int,
-) -> dict[Stage, Lesson]:
+def _lessons(bank: Sequence[Sentence], matter: Matter, seed: int) -> dict[Stage, Lesson]:
     taught, held = load(Split.TRAIN), load(Split.DEV)
     plainly = plain.load()
-    easy = simple.load() if replies is Taught.SIMPLE else None
+    easy = simple.load() if matter.replies is Taught.SIMPLE else None
     if easy:  # which only scripts to learn from have: some of these are held out
         known = simple.simplified(taught, easy)
         taught, held = known[:-HELD_OUT], known[-HELD_OUT:]
-    if scripts:
-        taught, plainly = taught[:scripts], plainly[: scripts // 4]
-    chosen = _sides(sides)
-    learned = emobank.sampled(bank, "train", sentences, seed)
+    if matter.scripts:
+        taught, plainly = taught[: matter.scripts], plainly[: matter.scripts // 4]
+    chosen = _sides(matter.perspectives)
+    learned = emobank.sampled(bank, "train", matter.sentences, seed)
     asked = emobank.sampled(bank, "dev", CHECKED, seed)
     return {
         Stage.UNDERSTAND: (
@@ -165,7 +176,7 @@ def _train(
     epochs: float,
     rank: int,
     seed: int,
-    skip_understanding: bool,
+    matter: Matter,
     console: Console,
 ) -> None:
     folder = out / stage
@@ -173,14 +184,14 @@ def _train(
         **{**asdict(RECIPES[stage]), "seed": seed, **({"epochs": epochs} if epochs else {})}
     )
     network = base.network
-    if stage is not Stage.UNDERSTAND and not skip_understanding:
+    if stage is not Stage.UNDERSTAND and not matter.skip_understanding:
         network = adapters.merged(network, [out / Stage.UNDERSTAND])
     if stage is Stage.EMPATHY:
         network = adapters.worn(network, out / Stage.REPLY, trainable=True)
     else:
         network = adapters.put_on(network, seed, rank)
     held_out = lesson[1]
-    parts = lesson[0], held_out[:: max(1, len(held_out) // CHECKED)]  # some of every kind
+    parts = lesson[0], held_out[:: -(-len(held_out) // CHECKED) or 1]  # some of every kind
     taught, held = (forked(base.tokenizer, part) for part in parts)
     with Progress(
         TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn(), console=console
@@ -195,7 +206,13 @@ def _train(
     adapters.save(network, folder, base.name)
     steps = read_log(folder)
     draw(f"{stage.value}: loss by step", steps, folder / "loss.svg")
-    card = {"stage": stage, "base": base.name, "recipe": asdict(recipe), "examples": len(parts[0])}
+    card = {
+        "stage": stage,
+        "base": base.name,
+        "recipe": asdict(recipe),
+        "learned_from": asdict(matter),
+        "examples": len(parts[0]),
+    }
     (folder / "trained.json").write_text(json.dumps(card, indent=2) + "\n", encoding="utf-8")
 
 

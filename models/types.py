@@ -56,6 +56,9 @@ class Token(str):
         token.logprob = logprob
         return token
 
+    def __getnewargs__(self) -> tuple[str, float]:  # type: ignore[override]
+        return str(self), self.logprob
+
 
 @dataclass(frozen=True, slots=True)
 class SpokenChunk:

@@ -12,7 +12,7 @@ from models.corpus import __main__ as command
 from models.corpus import plain, simple
 from models.corpus.exchange import FOLDER, CorpusError, Split, Way, load
 from models.corpus.sameness import distinct, grams, openings, self_bleu, words
-from models.corpus.validate import faults, fingerprint
+from models.corpus.validate import FOREIGN, faults, fingerprint
 from models.thinking.plan import ReplyPlan
 from models.tuning.evaluation import chat
 
@@ -78,6 +78,36 @@ def test_plain_replies_take_the_place_of_their_author_s() -> None:
             assert each.variants[way].reply == f"{row.opening} {row.more}"
 
 
+def plainly(folder: Path) -> list[Row]:
+    """The plain replies to one script."""
+    taught = {each.id for each in load(Split.TRAIN, folder)}
+    rows = [row for row in _rows(folder / simple.FILE) if row["id"] in taught]
+    return [row for row in rows if row["id"] == rows[0]["id"]]
+
+
+def told_plainly(folder: Path, rows: list[Row]) -> None:
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    (folder / simple.FILE).write_text(text, encoding="utf-8")
+
+
+def test_every_way_has_one_plain_reply(copy: Path) -> None:
+    rows = plainly(copy)
+    told_plainly(copy, rows[:2])
+    with pytest.raises(CorpusError, match="has no reply for alternative"):
+        simple.load(copy)
+    told_plainly(copy, [*rows, rows[0]])
+    with pytest.raises(CorpusError, match="has two replies for target"):
+        simple.load(copy)
+
+
+def test_a_plain_reply_that_was_published_is_noticed(copy: Path) -> None:
+    rows = plainly(copy)
+    told_plainly(copy, rows)
+    run = grams(f"{rows[0]['opening']} {rows[0]['more']}", FOREIGN)[0]
+    (copy / "published.sha256").write_text(fingerprint(run) + "\n", encoding="utf-8")
+    assert any(rows[0]["id"] in found and "published" in found for found in faults(copy))
+
+
 # ---- what the validator notices
 
 
@@ -94,9 +124,12 @@ def test_plain_replies_take_the_place_of_their_author_s() -> None:
 def test_a_plain_reply_that_is_none_is_noticed(
     copy: Path, change: dict[str, str], fault: str
 ) -> None:
-    taught = {each.id for each in load(Split.TRAIN, copy)}
-    row = next(row for row in _rows(copy / simple.FILE) if row["id"] in taught)
-    (copy / simple.FILE).write_text(json.dumps(row | change) + "\n", encoding="utf-8")
+    rows = plainly(copy)
+    rows[0] |= change
+    if "id" in change:
+        rows += [rows[0] | {"way": way} for way in ("neutral", "alternative")]
+        rows += [rows[1] | {"way": "target"}]
+    told_plainly(copy, rows)
     assert any("simple" in found and fault in found for found in faults(copy))
 
 

@@ -56,7 +56,7 @@ from server.seats import OwnSeats, Seats
 from server.sessions.library import StillRecording
 from server.tally import StageTally, Tally
 from server.vitals import Vitals
-from tests.fakes import Mute, Reciter, Sadness, known
+from tests.fakes import Mute, Reciter, Sadness, Scripted, known
 from tests.serving import standins
 from ui.__main__ import WithPages
 
@@ -222,14 +222,11 @@ async def test_every_role_answers_over_the_socket_as_it_does_here(tmp_path: Path
         assert all(same_sound(one.audio, other.audio) for one, other in pairs)
 
 
-@pytest.mark.parametrize("token", ["hello", Token("hello", -0.25)])
-def test_how_likely_a_token_was_goes_with_it(token: str) -> None:
-    there = messages.of_token(token).packed()
-    head, body = messages.sizes(there[: messages.SIZES.size])
-    rest = there[messages.SIZES.size :]
-    back = messages.token_in(messages.opened(rest[:head], rest[head : head + body]))
-    assert back == token and type(back) is type(token)
-    assert getattr(back, "logprob", None) == getattr(token, "logprob", None)
+async def test_how_likely_a_token_was_comes_across_with_it(tmp_path: Path) -> None:
+    async with served(tmp_path, responder=Scripted("well", Token(" yes", -0.25))) as line:
+        said = [t async for t in RemoteResponder(line).respond([Turn("user", "hello")], 50)]
+    assert said == ["well", " yes"]
+    assert [getattr(token, "logprob", None) for token in said] == [None, -0.25]
 
 
 async def test_a_stream_given_up_by_a_front_is_closed_in_the_model_process(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from models.corpus.exchange import FOLDER, Exchange, Way, read
+from models.corpus.exchange import FOLDER, CorpusError, Exchange, Way, read
 
 FILE = "simple.jsonl"
 
@@ -27,13 +27,18 @@ class Simple(BaseModel):
         return f"{self.opening} {self.more}"
 
 
-Replies = Mapping[str, Mapping[Way, Simple]]  # by the script's id
+Replies = Mapping[str, Mapping[Way, Simple]]  # by the script's id; one for each way
 
 
 def load(folder: Path = FOLDER) -> Replies:
     found: dict[str, dict[Way, Simple]] = defaultdict(dict)
     for row in read(folder / FILE, Simple):
+        if row.way in found[row.id]:
+            raise CorpusError(f"{FILE}: {row.id} has two replies for {row.way}.")
         found[row.id][row.way] = row
+    for name, ways in found.items():
+        if lacking := set(Way) - set(ways):
+            raise CorpusError(f"{FILE}: {name} has no reply for {min(lacking)}.")
     return found
 
 
@@ -43,9 +48,8 @@ def simplified(exchanges: Iterable[Exchange], replies: Replies) -> list[Exchange
 
 
 def _simple(exchange: Exchange, replies: Mapping[Way, Simple]) -> Exchange:
-    """Where a way has none, no model is ever asked (models/thinking/rules.py)."""
     variants = {
-        way: variant.model_copy(update={"reply": replies[way].reply}) if way in replies else variant
+        way: variant.model_copy(update={"reply": replies[way].reply})
         for way, variant in exchange.variants.items()
     }
     return exchange.model_copy(update={"variants": variants})

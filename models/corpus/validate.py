@@ -54,7 +54,7 @@ def faults(folder: Path = FOLDER) -> list[str]:
     easy = [row for ways in simple.load(folder).values() for row in ways.values()]
     found += _simple(easy, {each.id: each for each in splits[Split.TRAIN]})
     found += _openings([row.reply for row in easy])
-    found += _leaked({row.id: [row.reply] for row in easy}, folder / LEAKS.name)
+    found += _leaked({f"{row.id}: {row.way}": [row.reply] for row in easy}, folder / LEAKS.name)
     return found
 
 
