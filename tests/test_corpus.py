@@ -39,9 +39,9 @@ def _rows(file: Path) -> list[Row]:
     return [json.loads(line) for line in file.read_text("utf-8").splitlines()]
 
 
-def _write(folder: Path, split: Split, rows: list[Row]) -> None:
+def _write(folder: Path, name: str, rows: list[Row]) -> None:
     text = "".join(json.dumps(row) + "\n" for row in rows)
-    (folder / f"{split}.jsonl").write_text(text, encoding="utf-8")
+    (folder / f"{name}.jsonl").write_text(text, encoding="utf-8")
 
 
 def test_the_corpus_has_no_fault() -> None:
@@ -85,24 +85,19 @@ def plainly(folder: Path) -> list[Row]:
     return [row for row in rows if row["id"] == rows[0]["id"]]
 
 
-def told_plainly(folder: Path, rows: list[Row]) -> None:
-    text = "".join(json.dumps(row) + "\n" for row in rows)
-    (folder / simple.FILE).write_text(text, encoding="utf-8")
-
-
 def test_every_way_has_one_plain_reply(copy: Path) -> None:
     rows = plainly(copy)
-    told_plainly(copy, rows[:2])
+    _write(copy, "simple", rows[:2])
     with pytest.raises(CorpusError, match="has no reply for alternative"):
         simple.load(copy)
-    told_plainly(copy, [*rows, rows[0]])
+    _write(copy, "simple", [*rows, rows[0]])
     with pytest.raises(CorpusError, match="has two replies for target"):
         simple.load(copy)
 
 
 def test_a_plain_reply_that_was_published_is_noticed(copy: Path) -> None:
     rows = plainly(copy)
-    told_plainly(copy, rows)
+    _write(copy, "simple", rows)
     run = grams(f"{rows[0]['opening']} {rows[0]['more']}", FOREIGN)[0]
     (copy / "published.sha256").write_text(fingerprint(run) + "\n", encoding="utf-8")
     assert any(rows[0]["id"] in found and "published" in found for found in faults(copy))
@@ -129,7 +124,7 @@ def test_a_plain_reply_that_is_none_is_noticed(
     if "id" in change:
         rows += [rows[0] | {"way": way} for way in ("neutral", "alternative")]
         rows += [rows[1] | {"way": "target"}]
-    told_plainly(copy, rows)
+    _write(copy, "simple", rows)
     assert any("simple" in found and fault in found for found in faults(copy))
 
 

@@ -1,7 +1,6 @@
 """Thinking twice before speaking: about the words, and about how they were said."""
 
 import asyncio
-import re
 from collections.abc import AsyncGenerator, AsyncIterable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
@@ -17,6 +16,7 @@ from models.thinking.plan import ReplyPlan
 from models.thinking.prompts import GUIDANCE, Strength, note
 from models.thinking.ranking import Ranking
 from models.thinking.refining import refined
+from models.thinking.sentences import SENTENCE
 from models.thinking.wording import ours, sensible, theirs
 from models.types import Turn
 from models.unmarked import plain
@@ -27,8 +27,6 @@ LED_TOKENS = 28  # of one way
 SENTENCES = 2  # of a small model: from the third on it makes things up
 MATTERS_OF_FACT = ("asks", "favour", "unprompted")  # answered by the model in its own words
 FEWEST = 5  # words from which a small model can tell what they are about
-
-_SENTENCE = re.compile(r"""\s*(.+?[.!?]["'”’)]*)(?=\s|$)""", re.DOTALL)
 
 
 class DualThinker:
@@ -155,9 +153,9 @@ async def _sentence(responder: Responder, asked: Sequence[Turn], lead: str) -> s
     ):
         async for word in words:
             text += word
-            if (whole := _SENTENCE.match(text)) and whole.end() < len(text):
+            if (whole := SENTENCE.match(text)) and whole.end() < len(text):
                 return whole[1]
-    whole = _SENTENCE.match(text)
+    whole = SENTENCE.match(text)
     return whole[1] if whole else ""
 
 
@@ -172,7 +170,7 @@ async def _honest(words: AsyncIterable[str]) -> AsyncGenerator[str, None]:
     text, given = "", 0
     async for word in words:
         text += word
-        while (whole := _SENTENCE.match(text)) and whole.end() < len(text):
+        while (whole := SENTENCE.match(text)) and whole.end() < len(text):
             if given == SENTENCES or _dishonest(whole[1]):
                 return
             yield f"{whole[1]} "

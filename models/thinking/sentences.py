@@ -9,7 +9,7 @@ from statistics import fmean
 from models.protocols import Responder
 from models.types import Token, Turn
 
-_SENTENCE = re.compile(r"""\s*(.+?[.!?]["'”’)]*)(?=\s|$)""", re.DOTALL)
+SENTENCE = re.compile(r"""\s*(.+?[.!?]["'”’)]*)(?=\s|$)""", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +55,8 @@ async def sentences(
     text = ""
     async for word in words:
         text += word
-        while (found := _SENTENCE.match(text)) and found.end() < len(text):
+        while (found := SENTENCE.match(text)) and found.end() < len(text):
             text = text[found.end() :]
             yield Sentence(found[1], True, weighing.sureness(text.lstrip()))
     if text.strip():
-        yield Sentence(text.strip(), bool(_SENTENCE.match(text)), weighing.sureness())
+        yield Sentence(text.strip(), bool(SENTENCE.match(text)), weighing.sureness())

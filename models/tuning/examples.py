@@ -105,10 +105,11 @@ def empathy(
     found = [_answered(each) for each in questions]
     for each in exchanges:
         for way in Way:
-            plan = planned(each, way)
+            dialogue = heard(each, way)
+            plan = plan_of(dialogue)
             if plan.fixed:  # no model is ever asked there
                 continue
-            after = led(each, way, simple[each.id][way].more) if simple else None
+            after = _led(each, dialogue, plan, simple[each.id][way].more) if simple else None
             found += [after] if after else []
             if not after or rng.random() < OWN:
                 found.append(_empathic(each, way, plan, rng.choice(how)))
@@ -118,7 +119,12 @@ def empathy(
 def led(exchange: Exchange, way: Way, more: str) -> Example | None:
     """A sentence that goes on from our opening; None where there is none, or no model may."""
     dialogue = heard(exchange, way)
-    plan = plan_of(dialogue)
+    return _led(exchange, dialogue, plan_of(dialogue), more)
+
+
+def _led(
+    exchange: Exchange, dialogue: Sequence[Turn], plan: ReplyPlan, more: str
+) -> Example | None:
     begun = opening(plan, dialogue)
     if not begun or not free(plan.situation):
         return None
