@@ -31,12 +31,13 @@ from models.tuning.lesson import Recipe, Step, learn, read_log
 
 CHECKED = 150  # held-out examples the loss is watched on
 HELD_OUT = 40  # scripts with plain replies that are not learned
+UNDERSTOOD = 300  # scripts from which the first stage learns: more of the same form teach little
 # The first stage is an adapter of its own, for it may have learned from EmoBank, whose licence it
 # then bears. The other two are one adapter, taught in two steps.
 RECIPES = {
     Stage.UNDERSTAND: Recipe(epochs=1.0),
     Stage.REPLY: Recipe(epochs=0.5),
-    Stage.EMPATHY: Recipe(epochs=1.0, trim=0.2),
+    Stage.EMPATHY: Recipe(epochs=1.5, trim=0.2, apart=0.5),
 }
 
 
@@ -89,7 +90,7 @@ def main(
         Path | None, typer.Option("--emobank", help="EmoBank's folder, for the first stage.")
     ] = None,
     perspectives: Annotated[Sides, typer.Option(help="Of EmoBank.")] = Sides.BOTH,
-    sentences: Annotated[int, typer.Option(help="Of EmoBank, at most.")] = 1500,
+    sentences: Annotated[int, typer.Option(help="Of EmoBank, at most.")] = 1000,
     genre: Annotated[
         list[str] | None, typer.Option(help="Of EmoBank's, to learn from; can be repeated; all.")
     ] = None,
@@ -145,7 +146,7 @@ def _lessons(bank: Sequence[Sentence], matter: Matter, seed: int) -> dict[Stage,
     asked = emobank.sampled(bank, "dev", CHECKED, seed)
     return {
         Stage.UNDERSTAND: (
-            examples.understanding(taught, learned, chosen),
+            examples.understanding(taught[:UNDERSTOOD], learned, chosen),
             examples.understanding(held, asked, chosen),
         ),
         Stage.REPLY: (examples.replies(taught, plainly), examples.replies(held, [])),

@@ -21,7 +21,7 @@ from safetensors.torch import load_file
 
 from models import adapter_files, reply_gguf, train_reply, weights
 from models.corpus import simple
-from models.corpus.exchange import Split, load
+from models.corpus.exchange import Split, Way, load
 from models.percept import Affect
 from models.tuning import adapters, examples
 from models.tuning.base import Base
@@ -30,7 +30,7 @@ from models.tuning.curves import svg
 from models.tuning.emobank import Perspective, Sentence, of_genres
 from models.tuning.encoded import UNSAID, Encoded, Fork, batches, encode, fork, forked, padded
 from models.tuning.examples import Example
-from models.tuning.lesson import Recipe, Step, learn, mean_loss, read_log, said_loss
+from models.tuning.lesson import Recipe, Step, learn, mean_loss, read_log, said_loss, weigh
 from models.types import Turn
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
@@ -173,7 +173,7 @@ def test_with_plain_replies_one_also_learns_to_go_on() -> None:
 
 def test_every_example_comes_once_in_an_epoch(taught: list[Fork]) -> None:
     said = sum(int((batch.labels != UNSAID).sum()) for batch in batches(taught, 5, 2, 1))
-    assert said == sum(len(r.tokens) - r.read for each in taught for r in each.rests)
+    assert said == sum(len(r.tokens) - r.read + len(r.wrong) for f in taught for r in f.rests)
     assert sum(batch.tokens.shape[0] for batch in batches(taught, 5, 2, 1)) == len(taught)
 
 
@@ -226,6 +226,57 @@ def test_the_most_surprising_answers_can_be_left_out(base: Base, taught: list[Fo
     expected = sum(loss * n for loss, n in kept) / sum(n for _, n in kept)
     assert said_loss(base.network, batch, 0.4).item() == pytest.approx(expected, abs=1e-3)
     assert said_loss(base.network, batch, 0.4) < said_loss(base.network, batch)
+
+
+def _rivals(tokenizer: Any, wrong: str = "Off you go.") -> list[Fork]:
+    turns = (Turn("user", "They moved the date again."),)
+    right = [Example(turns, answer, "a", wrong=wrong) for answer in ("That is hard.", "How good!")]
+    return forked(tokenizer, right)
+
+
+def test_an_answer_that_would_be_wrong_is_weighed_as_if_alone(base: Base) -> None:
+    """It stands behind the right one, and neither sees the other."""
+    batch = padded(_rivals(base.tokenizer), 2)
+    found = weigh(base.network, batch)
+    assert batch.rivals.tolist() == [[0, 1], [2, 3]]
+    for number, text in enumerate(("That is hard.", "Off you go.", "How good!", "Off you go.")):
+        turns = (Turn("user", "They moved the date again."),)
+        alone = said_loss(base.network, padded(forked(base.tokenizer, [Example(turns, text)]), 2))
+        own = found.losses[found.owners == number].mean()
+        assert own.item() == pytest.approx(alone.item(), abs=1e-4)
+    right = torch.cat([found.losses[found.owners == number] for number in (0, 2)])
+    assert found.loss().item() == pytest.approx(right.mean().item(), abs=1e-5)
+    assert said_loss(base.network, padded(_rivals(base.tokenizer, ""), 2)).item() == pytest.approx(
+        found.loss().item(), abs=1e-4
+    )
+
+
+def test_right_answers_are_learned_to_be_told_from_wrong_ones(base: Base, tmp_path: Path) -> None:
+    """Without the loss of saying them: only by how much likelier they are than the wrong one."""
+    forks = _rivals(base.tokenizer)
+    network = adapters.put_on(base.network, 7, rank=4)
+    before = weigh(network, padded(forks, 2)).confusion().item()
+    learn(
+        network, forks, forks, Recipe(epochs=12, pace=5e-3, apart=5.0), tmp_path, 2, lambda *_: None
+    )
+    assert weigh(network, padded(forks, 2)).confusion().item() < before - 0.1
+    assert read_log(tmp_path)[-1].told_apart == 1.0
+
+
+def test_what_two_genders_say_alike_has_no_wrong_answer() -> None:
+    easy = simple.load()
+    exchanges = simple.simplified(load(Split.TRAIN), easy)
+    found = {each.id: examples.empathy([each], [], 7, easy) for each in exchanges[:300]}
+    for each in exchanges[:300]:
+        cues = [
+            {c.name for c in each.variants[way].cues} - {"male", "female"}
+            for way in (Way.TARGET, Way.NEUTRAL, Way.ALTERNATIVE)
+        ]
+        wrong = [one.wrong for one in found[each.id] if "Think first." not in one.turns[-1].text]
+        if all(cues[0] != other for other in cues[1:]):
+            assert all(wrong), each.id
+        elif not any(cues):
+            assert not any(wrong), each.id
 
 
 def _whole(one: Fork, rest: Encoded) -> Encoded:

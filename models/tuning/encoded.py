@@ -1,12 +1,13 @@
 """Examples as tokens: what is read, and what of it is to be said.
 
 Examples that begin alike, as one script said in three ways does, are read together: their beginning
-once, and each one's own rest behind it, unseen by the others. That saves a third of all work.
+once, and each one's own rest behind it, unseen by the others. That saves a third of all work. An
+answer that would be wrong there stands behind the right one, unseen by it, too.
 """
 
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby, takewhile
 from typing import Any
 
@@ -25,6 +26,7 @@ POOL = 16  # batches whose examples are sorted by length together: little paddin
 class Encoded:
     tokens: list[int]
     read: int  # so many from the start are not to be said
+    wrong: list[int] = field(default_factory=list)  # an answer that fits less; none if empty
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,9 @@ class Fork:
     rests: list[Encoded]  # each with at least one token to be read
 
     def __len__(self) -> int:
-        return len(self.shared) + sum(len(rest.tokens) for rest in self.rests)
+        return len(self.shared) + sum(
+            len(rest.tokens) + (len(rest.wrong) + 1 if rest.wrong else 0) for rest in self.rests
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +47,9 @@ class Batch:
     tokens: Tensor
     labels: Tensor
     places: Tensor  # of each token in its own example
-    owners: Tensor  # whose answer a token is part of: numbers from 0, by example
+    owners: Tensor  # which answer a token is part of: numbers from 0
     seen: Tensor  # which token may look at which: 0, or minus infinity where it may not
+    rivals: Tensor  # pairs of answers: a right one, and the wrong one to the same
 
 
 def laid_out(tokenizer: Any, turns: Sequence[Turn], begun: str = "") -> str:
@@ -58,7 +63,8 @@ def encode(tokenizer: Any, example: Example) -> Encoded:
     before = _tokens(tokenizer, laid_out(tokenizer, example.turns, example.begun))
     said = _tokens(tokenizer, example.answer) + [tokenizer.eos_token_id]
     before = before[-(LONGEST - len(said)) :]
-    return Encoded(before + said, len(before))
+    wrong = _tokens(tokenizer, example.wrong) + [tokenizer.eos_token_id] if example.wrong else []
+    return Encoded(before + said, len(before), wrong)
 
 
 def forked(tokenizer: Any, examples: Sequence[Example]) -> list[Fork]:
@@ -76,7 +82,7 @@ def fork(rows: Sequence[Encoded]) -> Fork:
         lambda column: len(set(column)) == 1, zip(*(r.tokens for r in rows), strict=False)
     )
     shared = min(most, sum(1 for _ in alike)) if len(rows) > 1 else 0
-    rests = [Encoded(row.tokens[shared:], row.read - shared) for row in rows]
+    rests = [Encoded(row.tokens[shared:], row.read - shared, row.wrong) for row in rows]
     return Fork(rows[0].tokens[:shared], rests)
 
 
@@ -112,7 +118,7 @@ def padded(forks: Sequence[Fork], pad: int) -> Batch:
     labels = torch.full((len(forks), width), UNSAID)
     places = torch.zeros((len(forks), width), dtype=torch.long)
     owners = torch.zeros((len(forks), width), dtype=torch.long)
-    number = 0
+    number, rivals = 0, []
     seen = torch.zeros((len(forks), 1, width, width), dtype=torch.bool)
     seen[:, 0].diagonal(dim1=1, dim2=2).fill_(True)  # what fills up sees itself, or sums to nothing
     for row, fork in enumerate(forks):
@@ -130,8 +136,23 @@ def padded(forks: Sequence[Fork], pad: int) -> Batch:
             number += 1
             seen[row, 0, at:end, :start] = True
             seen[row, 0, at:end, at:end] = _before(end - at)
+            if rest.wrong:  # behind the last token read once more, for it follows that one
+                last = at + rest.read - 1
+                stop = end + 1 + len(rest.wrong)
+                tokens[row, end:stop] = torch.tensor([rest.tokens[rest.read - 1], *rest.wrong])
+                labels[row, end + 1 : stop] = tokens[row, end + 1 : stop]
+                first = start + rest.read - 1
+                places[row, end:stop] = torch.arange(first, first + stop - end)
+                owners[row, end:stop] = number
+                rivals.append((number - 1, number))
+                number += 1
+                seen[row, 0, end:stop, :start] = True
+                seen[row, 0, end:stop, at:last] = True
+                seen[row, 0, end:stop, end:stop] = _before(stop - end)
+                end = stop
             at = end
-    return Batch(tokens, labels, places, owners, _weights(seen))
+    paired = torch.tensor(rivals, dtype=torch.long).reshape(-1, 2)
+    return Batch(tokens, labels, places, owners, _weights(seen), paired)
 
 
 def _before(length: int) -> Tensor:

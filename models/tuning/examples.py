@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from models.corpus.exchange import Exchange, Way
+from models.corpus.exchange import DIMENSION_OF, Exchange, Way
 from models.corpus.plain import Plain
 from models.corpus.simple import Replies
 from models.thinking import told
@@ -33,6 +33,7 @@ STATES = {
 
 
 OWN = 0.5  # how often a model that is led also learns to open by itself
+OTHERWISE = {Way.TARGET: Way.ALTERNATIVE, Way.ALTERNATIVE: Way.TARGET, Way.NEUTRAL: Way.TARGET}
 
 
 class Stage(StrEnum):
@@ -49,6 +50,7 @@ class Example:
     answer: str
     script: str = ""  # which examples begin alike
     begun: str = ""  # what of the answer stands there already
+    wrong: str = ""  # an answer to the same words, said in another way
 
 
 def understanding(
@@ -109,7 +111,10 @@ def empathy(
             plan = plan_of(dialogue)
             if plan.fixed:  # no model is ever asked there
                 continue
-            after = _led(each, dialogue, plan, simple[each.id][way].more) if simple else None
+            after = None
+            if simple:
+                more, other = (simple[each.id][one].more for one in (way, OTHERWISE[way]))
+                after = _led(each, dialogue, plan, more, f" {other}" if _apart(each, way) else "")
             found += [after] if after else []
             if not after or rng.random() < OWN:
                 found.append(_empathic(each, way, plan, rng.choice(how)))
@@ -123,12 +128,12 @@ def led(exchange: Exchange, way: Way, more: str) -> Example | None:
 
 
 def _led(
-    exchange: Exchange, dialogue: Sequence[Turn], plan: ReplyPlan, more: str
+    exchange: Exchange, dialogue: Sequence[Turn], plan: ReplyPlan, more: str, wrong: str = ""
 ) -> Example | None:
     begun = opening(plan, dialogue)
     if not begun or not free(plan.situation):
         return None
-    return Example(asked(exchange, plan, Told.PLAN), f" {more}", exchange.id, begun)
+    return Example(asked(exchange, plan, Told.PLAN), f" {more}", exchange.id, begun, wrong)
 
 
 def _answered(plain: Plain) -> Example:
@@ -144,8 +149,20 @@ def empathic(exchange: Exchange, way: Way, how: Told) -> Example:
 
 def _empathic(exchange: Exchange, way: Way, plan: ReplyPlan, how: Told) -> Example:
     reply = exchange.variants[way].reply
-    answer = reply if how is Told.PLAN else f"{told.thought(exchange.plan(way))} {reply}"
-    return Example(asked(exchange, plan, how), answer, exchange.id)
+    if how is Told.THINK:
+        thought = told.thought(exchange.plan(way))
+        return Example(asked(exchange, plan, how), f"{thought} {reply}", exchange.id)
+    wrong = exchange.variants[OTHERWISE[way]].reply if _apart(exchange, way) else ""
+    return Example(asked(exchange, plan, how), reply, exchange.id, wrong=wrong)
+
+
+def _apart(exchange: Exchange, way: Way) -> bool:
+    """Whether two ways of saying it ask for different answers, as two genders do not."""
+    one, other = (
+        {cue.name for cue in exchange.variants[each].cues if DIMENSION_OF[cue.name] != "gender"}
+        for each in (way, OTHERWISE[way])
+    )
+    return one != other
 
 
 def asked(exchange: Exchange, plan: ReplyPlan, how: Told) -> tuple[Turn, ...]:

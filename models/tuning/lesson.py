@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn.functional import cross_entropy
+from torch.nn.functional import cross_entropy, softplus
 
 from models.tuning.encoded import UNSAID, Batch, Fork, batches
 
@@ -18,6 +18,7 @@ LOG, STATE = "log.jsonl", "state.pt"
 EVERY = 50  # steps from one saved state to the next
 WARM = 0.05  # of all steps: the pace grows
 LEAST = 0.1  # of the pace, at the end
+STEEP = 2.0  # by how much a nat between a right and a wrong answer matters
 GREEN = 0.2  # of all steps: until then everything is surprising, and learned from
 
 
@@ -31,6 +32,7 @@ class Recipe:
     decay: float = 0.0
     clip: float = 1.0
     trim: float = 0.0  # of a batch's answers, the most surprising, from which nothing is learned
+    apart: float = 0.0  # the weight of telling right answers from wrong ones
     seed: int = 7
 
 
@@ -41,6 +43,9 @@ class Step:
     step: int
     loss: float
     held_out: float | None = None
+    told_apart: float | None = (
+        None  # of the held-out answers with a wrong one beside, those likelier
+    )
 
 
 Report = Callable[[Step, int], None]  # the step, and how many there will be
@@ -75,13 +80,15 @@ def learn(
             for group in optimizer.param_groups:
                 group["lr"] = recipe.pace * _pace(step / steps)
             optimizer.zero_grad()
-            loss = said_loss(network, batch, recipe.trim if step > GREEN * steps else 0.0)
-            loss.backward()
+            trim = recipe.trim if step > GREEN * steps else 0.0
+            answers = weigh(network, batch)
+            loss = answers.loss(trim)
+            (loss + recipe.apart * answers.confusion()).backward()
             torch.nn.utils.clip_grad_norm_(weights, recipe.clip)
             optimizer.step()
             checked = step % EVERY == 0 or step == steps
-            held = mean_loss(network, held_out, recipe.batch, pad) if checked else None
-            told = Step(step, round(float(loss.detach()), 4), held)
+            held = checked_on(network, held_out, recipe.batch, pad) if checked else (None, None)
+            told = Step(step, round(float(loss.detach()), 4), *held)
             with (folder / LOG).open("a", encoding="utf-8") as log:
                 log.write(json.dumps(asdict(told)) + "\n")
             if checked:
@@ -89,12 +96,57 @@ def learn(
             report(told, steps)
 
 
-def said_loss(network: Any, batch: Batch, trim: float = 0.0) -> Tensor:
-    """How surprising the answers are, by token; only there are words looked for at all.
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """How surprising the answers of a batch are, token by token."""
 
-    A small network that is made to learn what it cannot know learns to make things up: the answers
-    that surprise it most may be left out (loss truncation, Kang and Hashimoto 2020).
-    """
+    losses: Tensor
+    owners: Tensor  # which answer each token is of
+    rivals: Tensor  # pairs: a right answer, and a wrong one
+
+    def loss(self, trim: float = 0.0) -> Tensor:
+        """Of the right ones, by token.
+
+        A small network that is made to learn what it cannot know learns to make things up: those
+        that surprise it most may be left out (loss truncation, Kang and Hashimoto 2020).
+        """
+        right = ~torch.isin(self.owners, self.rivals[:, 1])
+        return self.losses[right & self._kept(trim)].mean()
+
+    def confusion(self) -> Tensor:
+        """How far wrong answers are from being told by how unlikely they are; 0 without any.
+
+        Right and wrong answer the same words, said in two ways: what tells them apart is the way.
+        The difference is one of mean log-probabilities, as in ORPO (Hong et al. 2024).
+        """
+        if not len(self.rivals):
+            return self.losses.new_zeros(())
+        return softplus(STEEP * self._behind()).mean()
+
+    def told_apart(self) -> list[bool]:
+        """Of each right answer with a rival, whether it is the likelier one."""
+        return [bool(each) for each in self._behind() < 0] if len(self.rivals) else []
+
+    def _behind(self) -> Tensor:
+        each = self._each()
+        return each[self.rivals[:, 0]] - each[self.rivals[:, 1]]
+
+    def _each(self) -> Tensor:
+        count = int(self.owners.max()) + 1
+        lengths = torch.bincount(self.owners, minlength=count).clamp(min=1)
+        sums = self.losses.new_zeros(count).index_add(0, self.owners, self.losses)
+        return sums / lengths
+
+    def _kept(self, trim: float) -> Tensor:
+        """Which tokens are of answers that are not among the most surprising right ones."""
+        each = self._each().detach()
+        each[self.rivals[:, 1]] = -math.inf
+        count = len(each) - len(self.rivals)
+        return ~torch.isin(self.owners, each.topk(int(trim * count)).indices)
+
+
+def weigh(network: Any, batch: Batch) -> Answers:
+    """Reads a batch; only where something is said are words looked for at all."""
     device = next(network.parameters()).device
     body = network.get_base_model() if hasattr(network, "get_base_model") else network
     reader = getattr(body.model, "language_model", body.model)  # beside ears and eyes
@@ -107,31 +159,37 @@ def said_loss(network: Any, batch: Batch, trim: float = 0.0) -> Tensor:
     labels = batch.labels[:, 1:].to(device)
     said = labels != UNSAID
     losses = cross_entropy(body.lm_head(hidden[said]).float(), labels[said], reduction="none")
-    owners = batch.owners[:, 1:].to(device)[said]
-    return losses[_kept(losses.detach(), owners, trim)].mean()
+    return Answers(losses, batch.owners[:, 1:].to(device)[said], batch.rivals.to(device))
 
 
-def _kept(losses: Tensor, owners: Tensor, trim: float) -> Tensor:
-    """Which tokens are of answers that are not among the most surprising."""
-    count = int(owners.max()) + 1
-    lengths = torch.bincount(owners, minlength=count).clamp(min=1)
-    each = torch.bincount(owners, losses, minlength=count) / lengths
-    left_out = each.topk(int(trim * count)).indices
-    return ~torch.isin(owners, left_out)
+def said_loss(network: Any, batch: Batch, trim: float = 0.0) -> Tensor:
+    return weigh(network, batch).loss(trim)
 
 
 def mean_loss(network: Any, forks: Sequence[Fork], size: int, pad: int) -> float | None:
     """Over held-out examples; None without any."""
-    if not forks:
-        return None
+    return checked_on(network, forks, size, pad)[0]
+
+
+def checked_on(
+    network: Any, forks: Sequence[Fork], size: int, pad: int
+) -> tuple[float | None, float | None]:
+    """Over held-out examples: the loss, and how many are told from a wrong one; None if none."""
+    losses: list[tuple[float, int]] = []
+    apart: list[bool] = []
     network.eval()
     with torch.inference_mode():
-        losses = [
-            (float(said_loss(network, batch)), int((batch.labels != UNSAID).sum()))
-            for batch in batches(forks, size, pad, 0)
-        ]
+        for batch in batches(forks, size, pad, 0):
+            answers = weigh(network, batch)
+            right = ~torch.isin(answers.owners, answers.rivals[:, 1])
+            losses.append((float(answers.loss()), int(right.sum())))
+            apart += answers.told_apart()
     network.train()
-    return round(sum(loss * n for loss, n in losses) / sum(n for _, n in losses), 4)
+    count = sum(n for _, n in losses)
+    return (
+        round(sum(loss * n for loss, n in losses) / count, 4) if count else None,
+        round(sum(apart) / len(apart), 4) if apart else None,
+    )
 
 
 def read_log(folder: Path) -> list[Step]:
