@@ -22,13 +22,24 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from models import weights
 from models.corpus.exchange import FOLDER, CorpusError, Exchange, Split, Way, load
+from models.corpus.references import References, of_all
 from models.digest import sha256
 from models.errors import BackendError
 from models.responder_llamacpp import LlamaCpp
 from models.thinking.told import Told
 from models.tuning import emobank
 from models.tuning.emobank import Perspective
-from models.tuning.evaluation import chat, dream, emotions, figures, judge, made, pairs, tables
+from models.tuning.evaluation import (
+    chat,
+    dream,
+    emotions,
+    figures,
+    judge,
+    live,
+    made,
+    pairs,
+    tables,
+)
 from models.tuning.evaluation import verdicts as readings
 from models.tuning.evaluation.contestants import Contestant, gguf, hashes, model_key, parse_all
 from models.tuning.evaluation.errors import EvaluationError
@@ -36,7 +47,16 @@ from models.tuning.evaluation.kept import Kept
 from models.tuning.evaluation.meaning import Meaning
 from models.tuning.evaluation.plan_fit import of_rules
 from models.tuning.evaluation.preference import preference
-from models.tuning.evaluation.questions import Plans, Question, name, of_corpus, of_echomind
+from models.tuning.evaluation.questions import (
+    How,
+    Plans,
+    Question,
+    live_of_corpus,
+    live_of_echomind,
+    name,
+    of_corpus,
+    of_echomind,
+)
 from models.tuning.evaluation.replies import Answer, collect
 from models.tuning.evaluation.weighing import Remembered, Weigher
 
@@ -62,7 +82,7 @@ class Setup:
     out: Path
     split: Held
     exchanges: Sequence[Exchange]
-    told: Sequence[Told]
+    how: Sequence[How]
     plans: Plans
     limit: int
     seed: int
@@ -82,7 +102,9 @@ def main(
         typer.Option(help="NAME=ADAPTER[,ADAPTER…], in the order they are put on; base= for none."),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Where everything goes.")] = None,
-    told: Annotated[list[Told] | None, typer.Option(help="What the model is told; all.")] = None,
+    told: Annotated[
+        list[How] | None, typer.Option(help="What the model is told, or as it is live; all.")
+    ] = None,
     plans: Annotated[Plans, typer.Option(help="Whose plans it is told.")] = Plans.RULES,
     split: Annotated[Held, typer.Option(help="Of the corpus.")] = Held.TEST,
     limit: Annotated[
@@ -122,7 +144,7 @@ def main(
             out=out,
             split=split,
             exchanges=exchanges[:limit] if limit else exchanges,
-            told=tuple(told or Told),
+            how=tuple(told or How),
             plans=plans,
             limit=limit,
             seed=seed,
@@ -161,13 +183,14 @@ def evaluate(
     """All figures of all contestants, also written as evaluation.json and evaluation.md."""
     base = weights.path(BASE)
     near = Meaning().near
-    replies: dict[tuple[str, Told], Mapping[str, str]] = {}
+    references = of_all()
+    replies: dict[tuple[str, How], Mapping[str, str]] = {}
     found: dict[str, Any] = {}
     for each in contestants:
         answers = _answers(each, setup, base, console)
-        for told in setup.told:
-            replies[each.name, told] = {at: one.speech for at, one in answers[told].items()}
-        found[each.name] = _figures(each, setup, base, answers, near, console)
+        for how in setup.how:
+            replies[each.name, how] = {at: one.speech for at, one in answers[how].items()}
+        found[each.name] = _figures(each, setup, base, answers, near, references, console)
     evaluation = {
         "made": _made(setup, base),
         "contestants": found,
@@ -180,7 +203,7 @@ def evaluate(
     return evaluation
 
 
-Asked = Told | None  # None: plain questions, told nothing
+Asked = How | None  # None: plain questions, told nothing
 
 
 def _answers(
@@ -190,10 +213,11 @@ def _answers(
     questions: dict[Asked, list[Question]] = {
         None: [each.question for row in chat.plain().values() for each in row]
     }
-    for told in setup.told:
-        questions[told] = of_corpus(setup.exchanges, told, setup.plans)
-        if setup.echomind:
-            questions[told] += [each.question for each in of_echomind(setup.echomind, told)]
+    for how in setup.how:
+        if told := how.told:
+            questions[how] = of_corpus(setup.exchanges, told, setup.plans)
+            if setup.echomind:
+                questions[how] += [each.question for each in of_echomind(setup.echomind, told)]
     kept = Kept(setup.out / REPLIES)
     model = model_key(contestant, base)
     served: list[LlamaCpp] = []
@@ -208,11 +232,17 @@ def _answers(
     async def ask() -> dict[Asked, dict[str, Answer]]:
         found: dict[Asked, dict[str, Answer]] = {}
         try:
-            for told, row in questions.items():
-                label = f"{contestant.name}, {told or 'plain'}: replies"
+            for how, row in questions.items():
+                label = f"{contestant.name}, {how or 'plain'}: replies"
                 with _progress(console, label, len(row)) as report:
-                    found[told] = await collect(
-                        row, responder, kept, contestant.name, model, report
+                    found[how] = await collect(row, responder, kept, contestant.name, model, report)
+            if How.LIVE in setup.how:
+                dialogues = live_of_corpus(setup.exchanges)
+                dialogues |= live_of_echomind(setup.echomind) if setup.echomind else {}
+                label = f"{contestant.name}, live: replies"
+                with _progress(console, label, len(dialogues)) as report:
+                    found[How.LIVE] = await live.given(
+                        dialogues, responder, kept, contestant.name, model, report
                     )
         finally:
             for each in served:
@@ -228,17 +258,18 @@ def _figures(
     base: Path,
     answers: Mapping[Asked, Mapping[str, Answer]],
     near: Callable[[str, str], float],
+    references: References,
     console: Console,
 ) -> dict[str, Any]:
     weigher, missing = _weigher(contestant, setup, base)
     found: dict[str, Any] = {}
-    for told in setup.told:
-        own = _of_scripts(setup, answers[told])
-        found[told.value] = {
-            **figures.of_corpus(setup.exchanges, own, told, near, setup.seed),
-            "echomind": _echomind(setup, told, answers[told], near),
-            "likelihood": _preferred(contestant, setup, told, weigher, missing, console),
-            "judge": _judged(contestant, setup, told, own, console),
+    for how in setup.how:
+        own = _of_scripts(setup, answers[how])
+        found[how.value] = {
+            **figures.of_corpus(setup.exchanges, own, how, near, setup.seed, references),
+            "echomind": _echomind(setup, how, answers[how], near),
+            "likelihood": _preferred(contestant, setup, how.told, weigher, missing, console),
+            "judge": _judged(contestant, setup, how, own, console),
         }
     return {
         "adapters": [
@@ -291,11 +322,13 @@ def _absent(why: str) -> dict[str, str]:
 def _preferred(
     contestant: Contestant,
     setup: Setup,
-    told: Told,
+    told: Told | None,
     weigher: Weigher | None,
     missing: Mapping[str, str],
     console: Console,
 ) -> Mapping[str, Any]:
+    if told is None:
+        return _absent("–")  # much of what is said live is no model's
     if weigher is None:
         return missing
     label = f"{contestant.name}, {told}: likelihood"
@@ -305,26 +338,26 @@ def _preferred(
 
 def _echomind(
     setup: Setup,
-    told: Told,
+    how: How,
     answers: Mapping[str, Answer],
     near: Callable[[str, str], float],
 ) -> dict[str, Any]:
     if setup.echomind is None:
         return _absent(NOT_ASKED)
-    return figures.of_echomind(of_echomind(setup.echomind, told), answers, near, setup.seed)
+    return figures.of_echomind(of_echomind(setup.echomind, how.told), answers, near, setup.seed)
 
 
 def _judged(
     contestant: Contestant,
     setup: Setup,
-    told: Told,
+    how: How,
     answers: Mapping[str, Answer],
     console: Console,
 ) -> dict[str, Any]:
     if setup.judge is None:
         return _absent("no judge")
     rows = [(each, answers[name(each.id, Way.TARGET)].speech) for each in setup.exchanges]
-    with _progress(console, f"{contestant.name}, {told}: judge", len(rows)) as report:
+    with _progress(console, f"{contestant.name}, {how}: judge", len(rows)) as report:
         kept = Kept(setup.out / JUDGED)
         return asyncio.run(judge.empathy(setup.judge, rows, kept, setup.seed, report))
 
@@ -386,7 +419,7 @@ def _made(setup: Setup, base: Path) -> dict[str, Any]:
         "scripts": len(setup.exchanges),
         "limit": setup.limit,
         "plans": setup.plans,
-        "told": list(setup.told),
+        "told": list(setup.how),
         "threads": setup.threads,
         "base": {"file": base.name, "sha256": row.sha256},
         "corpus": {"file": f"{setup.split}.jsonl", "sha256": _corpus_hash(setup.split)},

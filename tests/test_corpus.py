@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from models.corpus import __main__ as command
-from models.corpus import plain, simple
+from models.corpus import plain, references, simple
 from models.corpus.exchange import FOLDER, CorpusError, Split, Way, load
 from models.corpus.sameness import distinct, grams, openings, self_bleu, words
 from models.corpus.validate import FOREIGN, faults, fingerprint
@@ -32,6 +32,7 @@ def copy(tmp_path: Path, whole: dict[Split, list[Row]]) -> Path:
     shutil.copy(FOLDER / "published.sha256", tmp_path)
     shutil.copy(FOLDER / plain.FILE, tmp_path)
     shutil.copy(FOLDER / simple.FILE, tmp_path)
+    shutil.copy(FOLDER / references.FILE, tmp_path)
     return tmp_path
 
 
@@ -205,6 +206,19 @@ def test_a_line_that_is_no_exchange_is_named(copy: Path) -> None:
 
 
 @pytest.mark.slow
+def test_every_way_that_is_held_out_has_two_further_references(copy: Path) -> None:
+    rows = _rows(FOLDER / references.FILE)
+    first = rows[0]
+    for changed, told in (
+        (rows[1:], f"{first['id']}: {first['way']}: 1 further references"),
+        ([{**first, "reply": rows[1]["reply"]}, *rows[1:]], "a reference 2 times"),
+        ([{**first, "id": "work-1003"}, *rows[1:]], "no script that is held out"),
+        ([{**first, "reply": "Calm down, all of you."}, *rows[1:]], "it says 'Calm down'"),
+    ):
+        _write(copy, references.FILE.removesuffix(".jsonl"), changed)
+        assert any(told in fault for fault in faults(copy)), told
+
+
 def test_the_command_prints_what_the_corpus_holds() -> None:
     ran = CliRunner().invoke(command.app, [])
     assert ran.exit_code == 0, ran.stderr

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from models import adapter_files, evaluate_reply, weights
 from models.corpus.exchange import Exchange, Split, Way, load
+from models.corpus.references import of_all, of_author
 from models.percept import Affect
 from models.responder_llamacpp import LlamaCpp
 from models.thinking.imagined import imagined
@@ -26,6 +27,7 @@ from models.tuning.evaluation import (
     dream,
     emotions,
     judge,
+    live,
     pairs,
     verdicts,
 )
@@ -40,17 +42,19 @@ from models.tuning.evaluation.overlap import bleu4, meteor, overlap, rouge_l
 from models.tuning.evaluation.plan_fit import of_rules, shared
 from models.tuning.evaluation.preference import preference
 from models.tuning.evaluation.questions import (
+    How,
     Plans,
     Question,
+    live_of_corpus,
     name,
     of_corpus,
     of_echomind,
 )
 from models.tuning.evaluation.replies import Answer, answer, collect
-from models.tuning.evaluation.steering import steering
+from models.tuning.evaluation.steering import of_gender, steering
 from models.tuning.evaluation.weighing import Remembered
 from models.tuning.examples import asked, empathic
-from models.tuning.planned import planned
+from models.tuning.planned import plan_of, planned
 from models.types import Turn
 
 CORPUS = load(Split.TEST)
@@ -213,7 +217,31 @@ def test_one_who_listens_is_told_from_one_who_does_not() -> None:
     assert (deaf["target"]["value"], deaf["alternative"]["value"]) == (1.0, 0.0)
     assert deaf["differs"]["value"] == 0.0
     silent = steering(CORPUS, dict.fromkeys(references(CORPUS, lambda way: way), ""), same, SEED)
-    assert silent["all"]["value"] == 0.0
+    assert silent["all"]["value"] == silent["follows"]["value"] == 0.0
+    assert (listens["follows"]["value"], deaf["follows"]["value"]) == (1.0, 0.0)
+
+
+def test_a_reply_may_be_any_of_several_good_ones() -> None:
+    """One that is not the author's is still nearer to its own cue's than to the other's."""
+    several = of_all()
+    for at in range(3):
+        replies = {
+            name(each.id, way): several(each, way)[at] for each in CORPUS[:20] for way in Way
+        }
+        assert steering(CORPUS[:20], replies, same, SEED, several)["all"]["value"] == 1.0
+    by_author = steering(CORPUS[:20], replies, same, SEED)
+    assert by_author["all"]["value"] < 0.1
+
+
+def test_replies_that_are_right_on_the_whole_follow_the_cue() -> None:
+    """Both may be nearer to one reference, and the right one all the same the nearer of the two."""
+    some = [each for each in CORPUS[:20] if not of_gender(each)]
+    nearness = {Way.TARGET: {Way.TARGET: 0.9, Way.ALTERNATIVE: 0.6},
+                Way.ALTERNATIVE: {Way.TARGET: 0.8, Way.ALTERNATIVE: 0.7}}  # fmt: skip
+    ways = {each.variants[way].reply: way for each in some for way in Way}
+    replies = {name(each.id, way): way.value for each in some for way in Way}
+    found = steering(some, replies, lambda reply, one: nearness[Way(reply)][ways[one]], SEED)
+    assert (found["all"]["value"], found["follows"]["value"]) == (0.5, 1.0)
 
 
 def test_gender_is_counted_apart_and_should_change_nothing() -> None:
@@ -246,14 +274,14 @@ def test_a_thought_that_did_not_come_fits_nothing() -> None:
         name(each.id, way): empathic(each, way, Told.THINK).answer for each in some for way in Way
     }
     answers = {place: answer(text, Told.THINK) for place, text in texts.items()}
-    perfect = corpus_figures(some, answers, Told.THINK, same, SEED)
+    perfect = corpus_figures(some, answers, How.THINK, same, SEED, of_author)
     assert perfect["thinking"]["strategies"]["value"] == 1.0
     assert perfect["thinking"]["emotion"]["value"] == 1.0
     assert (perfect["thinking"]["without a thought"], perfect["leaks"]) == (0.0, 0.0)
     assert perfect["overlap"]["all"]["rouge_l"] == 1.0  # of speech alone, the thought left out
     first = name(some[0].id, Way.TARGET)
     answers[first] = answer(some[0].variants[Way.TARGET].reply, Told.THINK)
-    lacking = corpus_figures(some, answers, Told.THINK, same, SEED)["thinking"]
+    lacking = corpus_figures(some, answers, How.THINK, same, SEED, of_author)["thinking"]
     assert lacking["without a thought"] == round(1 / 12, 4)
     assert lacking["strategies"]["value"] == lacking["emotion"]["value"] == round(11 / 12, 4)
 
@@ -418,15 +446,15 @@ def test_plain_questions_want_whole_words() -> None:
 def laid_out(folder: Path, seed: int = SEED, most: int = 40) -> pairs.Drawn:
     some = CORPUS[:30]
     replies = {
-        ("base", told): {name(each.id, Way.TARGET): f"Plain {each.id}" for each in some}
-        for told in Told
+        ("base", how): {name(each.id, Way.TARGET): f"Plain {each.id}" for each in some}
+        for how in How
     } | {
-        ("tuned", told): {name(each.id, Way.TARGET): f"Kind {told} {each.id}" for each in some}
-        for told in Told
+        ("tuned", how): {name(each.id, Way.TARGET): f"Kind {how} {each.id}" for each in some}
+        for how in How
     }
-    for told in Told:  # one script where both say the same
+    for how in How:  # one script where both say the same
         place = name(some[0].id, Way.TARGET)
-        replies["tuned", told][place] = replies["base", told][place]
+        replies["tuned", how][place] = replies["base", how][place]
     drawn = pairs.draw(some, replies, "base", most, seed)
     pairs.write(drawn, folder, seed)
     return drawn
@@ -447,7 +475,7 @@ def test_pairs_are_blind_and_their_key_is_right(tmp_path: Path) -> None:
     firsts = [key["pairs"][row["pair"]]["A"] for row in rows]
     assert 8 <= firsts.count("base") <= 32  # by chance, not always the same side
     tolds = {key["pairs"][row["pair"]]["told"] for row in rows}
-    assert tolds == {"plan", "think"}
+    assert tolds == {"plan", "think", "live"}
     again = tmp_path / "again"
     again.mkdir()
     assert laid_out(again) == drawn and laid_out(again, SEED + 1) != drawn
@@ -681,10 +709,24 @@ def test_what_cannot_be_evaluated_is_said_in_a_sentence(tmp_path: Path) -> None:
 # --- real models
 
 
+async def test_live_a_reply_is_what_a_person_would_hear(tmp_path: Path) -> None:
+    responder = StandIn(lambda said: "What did they say?")
+    dialogues = live_of_corpus(CORPUS[:4])
+    kept = Kept(tmp_path / "replies.jsonl")
+    found = await live.given(dialogues, lambda: responder, kept, "tuned", "model")
+    assert len(found) == 12 and 0 < responder.asked <= 12
+    for place, (dialogue, _) in dialogues.items():
+        plan = plan_of(dialogue)
+        assert found[place].speech.startswith(plan.fixed or plan.acknowledgement)
+    asked = responder.asked
+    again = await live.given(dialogues, lambda: responder, kept, "tuned", "model")
+    assert again == found and responder.asked == asked
+
+
 @pytest.mark.slow
 async def test_the_packaged_model_answers_two_scripts(tmp_path: Path) -> None:
     questions: list[Question] = of_corpus(CORPUS[:2], Told.PLAN, Plans.RULES)
-    responder = LlamaCpp(slots=1, temperature=0)
+    responder = LlamaCpp(str(weights.path("smollm2")), slots=1, temperature=0)
     try:
         found = await collect(questions, lambda: responder, Kept(tmp_path / "a"), "base", "model")
         again = await collect(
@@ -694,7 +736,7 @@ async def test_the_packaged_model_answers_two_scripts(tmp_path: Path) -> None:
         responder.close()
     assert all(one.speech for one in found.values())
     assert again[questions[0].id] == found[questions[0].id]  # always the likeliest word
-    figures = corpus_figures(CORPUS[:2], found, Told.PLAN, Meaning().near, SEED)
+    figures = corpus_figures(CORPUS[:2], found, How.PLAN, Meaning().near, SEED, of_author)
     assert figures["manner"]["n"] == 6 and figures["manner"]["words"] > 3
     assert 0 < figures["similarity"]["value"] < 1
 

@@ -6,9 +6,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from models.corpus import plain, simple
+from models.corpus import plain, references, simple
 from models.corpus.exchange import DIMENSION_OF, FOLDER, Cue, Exchange, Split, Way, load
 from models.corpus.plain import Plain
+from models.corpus.references import Reference
 from models.corpus.sameness import distinct, grams, openings, self_bleu, words
 from models.corpus.simple import Simple
 from models.thinking.plan import Strategy
@@ -19,6 +20,7 @@ OPENING_SHARE = 0.03  # of all replies, at most, begin with the same three words
 WORDS = range(4, 46)  # of a reply
 ANSWER = range(1, 25)  # of words, to a plain question
 OPENED, MORE = range(1, 11), range(2, 16)  # of words, in the two parts of a plain reply
+OTHERS = 2  # further references for each way of a script that is held out
 SENTENCES = 3  # of a reply, at most
 TURNS = range(1, 5)  # of the user
 ALIKE = 0.7  # of the words of two scripts: one may be learned and the other asked
@@ -54,8 +56,11 @@ def faults(folder: Path = FOLDER) -> list[str]:
     easy = [row for ways in simple.load(folder).values() for row in ways.values()]
     found += _simple(easy, {each.id: each for each in splits[Split.TRAIN]})
     found += _openings([row.reply for row in easy])
-    found += _leaked({f"{row.id}: {row.way}": [row.reply] for row in easy}, folder / LEAKS.name)
-    return found
+    others = references.load(folder)
+    found += _references(others, [*splits[Split.DEV], *splits[Split.TEST]])
+    found += _openings([row.reply for row in others])
+    texts = {f"{row.id}: {row.way}": [row.reply] for row in (*easy, *others)}
+    return found + [*_leaked(texts, folder / LEAKS.name)]
 
 
 def _form(exchange: Exchange) -> Iterator[str]:
@@ -186,6 +191,26 @@ def _simple(rows: Sequence[Simple], taught: Mapping[str, Exchange]) -> Iterator[
         if len(_SENTENCE.findall(row.more)) > 1:
             yield f"{where}: goes on for more than a sentence"
         if named := _guess_named(taught[row.id].variants[row.way].cues, row.reply):
+            yield f"{where}: {named}"
+
+
+def _references(rows: Sequence[Reference], held_out: Sequence[Exchange]) -> Iterator[str]:
+    known = {each.id: each for each in held_out}
+    counts = Counter((row.id, row.way) for row in rows)
+    for name, way in ((each.id, way) for each in held_out for way in Way):
+        if counts[name, way] != OTHERS:
+            yield f"{name}: {way}: {counts[name, way]} further references"
+    said = Counter(" ".join(words(row.reply)) for row in rows)
+    yield from (f"a reference {count} times: {text}" for text, count in said.items() if count > 1)
+    for row in rows:
+        where = f"{row.id}: {row.way}, reference"
+        if row.id not in known:
+            yield f"{where}: no script that is held out"
+            continue
+        for fault in _of_reply(row.reply):
+            yield f"{where}: {fault}"
+        variant = known[row.id].variants.get(row.way)  # one that is missing was told of above
+        if variant and (named := _guess_named(variant.cues, row.reply)):
             yield f"{where}: {named}"
 
 

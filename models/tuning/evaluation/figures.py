@@ -1,16 +1,16 @@
-"""All figures of one contestant told in one way, from its answers."""
+"""All figures of one contestant made to reply in one way, from its answers."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from models.corpus.exchange import Exchange, Way
-from models.thinking.told import Told
+from models.corpus.references import References
 from models.tuning.evaluation.intervals import figure
 from models.tuning.evaluation.manner import manner
 from models.tuning.evaluation.meaning import Nearness
 from models.tuning.evaluation.overlap import overlap
 from models.tuning.evaluation.plan_fit import Planned, fit
-from models.tuning.evaluation.questions import Foreign, name
+from models.tuning.evaluation.questions import Foreign, How, name
 from models.tuning.evaluation.replies import Answer
 from models.tuning.evaluation.steering import steering
 
@@ -18,9 +18,10 @@ from models.tuning.evaluation.steering import steering
 def of_corpus(
     exchanges: Sequence[Exchange],
     answers: Mapping[str, Answer],
-    told: Told,
+    how: How,
     near: Nearness,
     seed: int,
+    references: References,
 ) -> dict[str, Any]:
     spoken = {place: answer.speech for place, answer in answers.items()}
     pairs = {
@@ -36,10 +37,11 @@ def of_corpus(
         },
         "similarity": figure([[near(*pair)] for pair in pairs[Way.TARGET]], seed),
         "steering": steering(exchanges, spoken, near, seed),
+        "steering_by_all": steering(exchanges, spoken, near, seed, references),
         "manner": manner([reply for reply, _ in every], seed),
         "leaks": _share([answer.leaked for answer in answers.values()]),
     }
-    if told is Told.THINK:
+    if how is How.THINK:
         found["thinking"] = thinking(exchanges, answers, seed)
     return found
 

@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from models.corpus.exchange import Exchange, Way
-from models.thinking.told import Told
-from models.tuning.evaluation.questions import name
+from models.tuning.evaluation.questions import How, name
 
 PAIRS, KEY, VERDICTS = "pairs.jsonl", "key.json", "verdicts.jsonl"
 
-Replies = Mapping[tuple[str, Told], Mapping[str, str]]  # by contestant and way of telling
+Replies = Mapping[tuple[str, How], Mapping[str, str]]  # by contestant and way of telling
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +21,7 @@ class Pair:
     """Two replies to the same words, said in the same way."""
 
     exchange: Exchange
-    told: Told
+    told: How
     sides: tuple[str, str]  # the contestants behind A and B
     replies: tuple[str, str]
 

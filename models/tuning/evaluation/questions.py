@@ -1,19 +1,33 @@
 """What contestants are asked: each script in its three ways, told as when it is live."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
 from models.corpus.exchange import Cue, Exchange, Way
 from models.thinking.imagined import imagined
-from models.thinking.plan import ReplyPlan
-from models.thinking.report import cases
+from models.thinking.plan import Heard, ReplyPlan
+from models.thinking.report import Case, cases
 from models.thinking.told import SYSTEM, Told, note
 from models.tuning.examples import asked
-from models.tuning.planned import plan_of, planned
+from models.tuning.planned import heard, plan_of, planned
 from models.types import Turn
+
+Dialogue = tuple[Sequence[Turn], Sequence[Heard]]  # and what is to be heard in its last turn
+
+
+class How(StrEnum):
+    """How a contestant is made to reply."""
+
+    PLAN = "plan"  # told what was heard and planned, and left to itself
+    THINK = "think"  # told what was heard, and to think first
+    LIVE = "live"  # as in the running system, with its openings and guards
+
+    @property
+    def told(self) -> Told | None:
+        return None if self is How.LIVE else Told(self.value)
 
 
 class Plans(StrEnum):
@@ -65,18 +79,40 @@ class Foreign:
     reference: str
 
 
-def of_echomind(sample: Path, told: Told) -> list[Foreign]:
+def of_echomind(sample: Path, told: Told | None) -> list[Foreign]:
     """EchoMind's dialogues, asked alike; plans are by rules, for these have no author's."""
-    count = len(cases())
     found = []
-    for number, case in enumerate(cases(sample=sample)[count:], 1):
-        cues = [Cue(name=cue).heard for cue in case.cue.values()]
-        turns = [Turn("user", case.said, imagined(cues))]
-        plan = replace(plan_of(turns), heard=tuple(cues))
-        words = Turn("user", f"{case.said} {note(plan, told)}".strip())
-        question = Question(f"echomind-{number}", (Turn("system", SYSTEM), words), told)
+    for name, case, cues in _echomind(sample):
+        plan = replace(plan_of([_said(case, cues)]), heard=tuple(cues))
+        words = f"{case.said} {note(plan, told)}".strip() if told else case.said
+        question = Question(name, (Turn("system", SYSTEM), Turn("user", words)), told)
         found.append(Foreign(question, case.said, case.heard, case.reference))
     return found
+
+
+def live_of_corpus(exchanges: Iterable[Exchange]) -> dict[str, Dialogue]:
+    """The scripts as the running system would hear them, by the questions' names."""
+    return {
+        name(each.id, way): (heard(each, way), [cue.heard for cue in each.variants[way].cues])
+        for each in exchanges
+        for way in Way
+    }
+
+
+def live_of_echomind(sample: Path) -> dict[str, Dialogue]:
+    return {name: ([_said(case, cues)], cues) for name, case, cues in _echomind(sample)}
+
+
+def _echomind(sample: Path) -> list[tuple[str, Case, list[Heard]]]:
+    given = cases(sample=sample)[len(cases()) :]
+    return [
+        (f"echomind-{number}", case, [Cue(name=cue).heard for cue in case.cue.values()])
+        for number, case in enumerate(given, 1)
+    ]
+
+
+def _said(case: Case, cues: Iterable[Heard]) -> Turn:
+    return Turn("user", case.said, imagined(cues))
 
 
 def in_json(question: Question) -> str:

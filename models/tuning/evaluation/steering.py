@@ -1,15 +1,20 @@
 """Whether replies follow from how something was said: the words are the same, only the cue differs.
 
-A reply to the target cue should be nearer to the target's reference than to the alternative's, and
-the other way round. One who does not listen is right in one of the two: half of the time.
+A reply to the target cue should be nearer to the target's references than to the alternative's, and
+the other way round. One who does not listen is right in one of the two: half of the time. Whatever
+the cue, one of the two may be the nearer for what it is about: that cancels out in `follows`,
+whether the two replies together are nearer to their own references than to each other's.
 """
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import fsum
+from statistics import fmean
 from typing import Any
 
 from models.corpus.exchange import DIMENSION_OF, Exchange, Way
+from models.corpus.references import References, of_author
 from models.tuning.evaluation.intervals import figure
 from models.tuning.evaluation.meaning import Nearness
 from models.tuning.evaluation.questions import name
@@ -25,19 +30,28 @@ class Steered:
     script: str
     way: Way
     dimensions: frozenset[str]
-    right: float
+    lead: float  # of its own references over the other's
+
+    @property
+    def right(self) -> float:
+        return float(self.lead > 0)
 
 
 def steered(
-    exchanges: Sequence[Exchange], replies: Mapping[str, str], near: Nearness
+    exchanges: Sequence[Exchange],
+    replies: Mapping[str, str],
+    near: Nearness,
+    references: References = of_author,
 ) -> list[Steered]:
     """Every reply to a cue; a reply of no words, or right between the two, went nowhere."""
     found = []
     for each in exchanges:
         for way, other in (TWO, TWO[::-1]):
             reply = replies[name(each.id, way)]
-            own, others = (near(reply, each.variants[one].reply) for one in (way, other))
-            found.append(Steered(each.id, way, dimensions(each, way), float(own > others)))
+            own, others = (
+                fmean(near(reply, one) for one in references(each, which)) for which in (way, other)
+            )
+            found.append(Steered(each.id, way, dimensions(each, way), own - others))
     return found
 
 
@@ -53,11 +67,15 @@ def of_gender(exchange: Exchange) -> bool:
 
 
 def steering(
-    exchanges: Sequence[Exchange], replies: Mapping[str, str], near: Nearness, seed: int
+    exchanges: Sequence[Exchange],
+    replies: Mapping[str, str],
+    near: Nearness,
+    seed: int,
+    references: References = of_author,
 ) -> dict[str, Any]:
     """Shares of replies that go the way of their cue, and of scripts where any difference is."""
     apart = {each.id for each in exchanges if of_gender(each)}
-    found = steered(exchanges, replies, near)
+    found = steered(exchanges, replies, near, references)
     counted = [one for one in found if one.script not in apart]
     by_dimension = defaultdict(list)
     for one in counted:
@@ -66,6 +84,7 @@ def steering(
     return {
         "all": _share(counted, seed),
         **{way.value: _share([one for one in counted if one.way is way], seed) for way in TWO},
+        "follows": figure([[float(fsum(leads) > 0)] for leads in _leads(counted)], seed),
         "dimensions": {each: _share(rows, seed) for each, rows in sorted(by_dimension.items())},
         "differs": figure(
             [[_differs(each, replies, *TWO)] for each in exchanges if each.id not in apart], seed
@@ -83,6 +102,14 @@ def steering(
             ),
         },
     }
+
+
+def _leads(rows: Sequence[Steered]) -> list[list[float]]:
+    """Those of the two replies to each script."""
+    scripts = defaultdict(list)
+    for row in rows:
+        scripts[row.script].append(row.lead)
+    return list(scripts.values())
 
 
 def _share(rows: Sequence[Steered], seed: int) -> Any:

@@ -187,13 +187,22 @@ def _opening(told: Told) -> str:
 SECTIONS: Sequence[tuple[str, str, Sequence[Row]]] = (
     (
         "Steering",
-        "The share of replies nearer to their own cue's reference than to the other cue's; who "
-        "does not listen has 50 %. By likelihood: the share of scripts whose own reference is the "
+        "The share of replies nearer to their own cue's reference than to the other cue's, by the "
+        "author's reference or by three; who does not listen has 50 %. Both replies together: the "
+        "share of scripts whose two replies are nearer to their own cue's references than to each "
+        "other's. By likelihood: the share of scripts whose own reference is the "
         "likelier one. Nothing should follow from gender.",
         (
             ("both cues", lambda told: share(told["steering"]["all"])),
             ("target", lambda told: share(told["steering"]["target"])),
             ("alternative", lambda told: share(told["steering"]["alternative"])),
+            ("both replies together", lambda told: share(told["steering"]["follows"])),
+            ("three references, both cues", lambda told: share(told["steering_by_all"]["all"])),
+            ("three references, target", lambda told: share(told["steering_by_all"]["target"])),
+            (
+                "three references, both replies together",
+                lambda told: share(told["steering_by_all"]["follows"]),
+            ),
             ("its own two replies differ", lambda told: share(told["steering"]["differs"])),
             (
                 "gender: same as neutral",
