@@ -205,10 +205,10 @@ async def converse(
     link = Relink(WebSocketLink(socket, tick_sec, early), tick_sec)
     clock = SampleClock() if by_samples else WallClock()
     paper = house.desk.paper(session_id, socket.headers.get("user-agent"))
-    pressed = house.porter.pressed
-    session = Session(link, house.models, clock, config, paper, house.vitals, pressed)
+    pressed, limits = house.porter.pressed, house.config.limits
+    session = Session(link, house.models, clock, config, paper, house.vitals, pressed, limits)
     if not by_samples:
-        session.meter = Meter(house.config.limits, clock.time())
+        session.meter = Meter(limits, clock.time())
     session.ticket = partial(house.parking.ticket, session_id, link)
     link.greet = session.welcome_back
     link.heard = partial(house.parking.confirm, session_id)

@@ -28,13 +28,13 @@ from server.client_events import (
 from server.consent import Consent
 from server.errors import ClientError
 from server.input_buffer import SAMPLE_BYTES
-from server.items import Item, accepted, turns
+from server.items import Item, accepted, text_bytes, turns
 from server.limits import PassedOver
 from server.replies import Running
 from server.reply import Dialogue, ReplyOptions
 from server.server_events import event, item_added, item_done
 from server.session import Session
-from server.session_config import updated
+from server.session_config import check_size, updated
 
 MAX_APPEND_BYTES = 15 * 1024 * 1024
 MAX_APPEND_BASE64 = MAX_APPEND_BYTES // 3 * 4
@@ -101,7 +101,9 @@ async def obey(session: Session, said: ClientEvent) -> None:
 async def _update(session: Session, patch: dict[str, Any]) -> None:
     room = session.room
     knew_us = room.config.attune.events
-    await session.reconfigure(updated(room.config, patch, has_spoken=session.replies.has_spoken))
+    config = updated(room.config, patch, has_spoken=session.replies.has_spoken)
+    check_size(config, room.limits.settings_bytes, "session")
+    await session.reconfigure(config)
     await room.tell(event("session.updated", session=room.config.payload()))
     if room.config.attune.events and not knew_us:
         await session.introduce()
@@ -234,6 +236,8 @@ async def _respond(session: Session, params: ResponseParams) -> None:
             "Conversation already has an active response in progress: "
             f"{session.replies.speech.reply.id}. Wait until it is finished, or cancel it.",
         )
+    settings = params.model_copy(update={"input": None})
+    check_size(settings, session.room.limits.settings_bytes, "response")
     options = _options(session, params, out_of_band)
     await session.replies.answer(options, _dialogue(session, params))
 
@@ -262,6 +266,13 @@ def _dialogue(session: Session, params: ResponseParams) -> Dialogue:
     if params.input is None:
         return session.replies.so_far()
     given: list[Item] = [_given(session, new) for new in params.input]
+    most = session.room.limits.conversation_bytes
+    if text_bytes(given) > most:
+        raise ClientError(
+            "conversation_too_long",
+            f"'response.input' may hold at most {most} bytes of text.",
+            "response.input",
+        )
 
     async def dialogue() -> list[Turn]:
         await session.transcripts.understood()

@@ -15,7 +15,7 @@ from server.config import Config
 from server.errors import ClientError
 from server.http_refusals import Refusal
 from server.openapi import Described, failures
-from server.session_config import UNNAMED, SessionConfig, updated
+from server.session_config import UNNAMED, SessionConfig, check_size, updated
 
 # Browsers can give a socket no header: the official clients write the key into a sub-protocol.
 KEY_PROTOCOL = "openai-insecure-api-key."
@@ -35,6 +35,7 @@ class Guests:
         self._talkers = [digest(token.encode()) for token in config.talkers]
         self._access = access
         self._secrets = secrets
+        self._most_bytes = config.limits.settings_bytes
 
     @property
     def required(self) -> list[Dependency]:
@@ -59,7 +60,7 @@ class Guests:
             session = self._secrets.opened(token)
             if session is None:
                 raise self._refused(socket)
-            return _fit(session)
+            return _fit(session, self._most_bytes)
         if self.asked and not self._holds(token):
             raise self._refused(socket)
         return {}
@@ -97,10 +98,11 @@ def _protocol_key(socket: WebSocket) -> str:
     return keys[0] if keys else ""
 
 
-def _fit(session: dict[str, Any]) -> dict[str, Any]:
+def _fit(session: dict[str, Any], most_bytes: int) -> dict[str, Any]:
     """The session, if this server still knows what it asks for: another version may have signed."""
     try:
-        updated(SessionConfig(id="", model=UNNAMED), session, has_spoken=False)
+        config = updated(SessionConfig(id="", model=UNNAMED), session, has_spoken=False)
+        check_size(config, most_bytes, "session")
     except ClientError as error:
         raise Refusal(400, error.message, error.code, error.param) from None
     return session

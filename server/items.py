@@ -1,7 +1,7 @@
 """The conversation's items: what was said by whom, as the protocol keeps it."""
 
 from base64 import b64encode
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -38,6 +38,15 @@ class Item:
     unheard: str | None = None  # why nobody knows its words, where the model failed to find them
 
     cut_at: int | None = None  # nothing after this sample of it was heard
+    _weighed: tuple[str | None, int] = field(default=(None, 0), repr=False, compare=False)
+
+    @property
+    def text_bytes(self) -> int:
+        """How much text it holds, as UTF-8."""
+        if self._weighed[0] is not self.text:  # words may come late, and be cut
+            texts = (self.text, *self.fields.values())
+            self._weighed = self.text, sum(len(text.encode()) for text in texts)
+        return self._weighed[1]
 
     def cut(self, sample: int) -> None:
         """Keep only the words that had sounded by then."""
@@ -160,8 +169,9 @@ def _function_item(new: NewItem) -> Item:
 class Conversation:
     """The items in their order."""
 
-    def __init__(self) -> None:
+    def __init__(self, most_bytes: int) -> None:
         self.id = ids.new("conv")
+        self._most_bytes = most_bytes  # of text
         self._items: list[Item] = []
 
     def __iter__(self) -> Iterator[Item]:
@@ -172,25 +182,24 @@ class Conversation:
 
     def add(self, item: Item, after: str | None = None) -> str | None:
         """Put the item at the end, or after another; returns the id it now follows."""
-        if any(item.id == other.id for other in self._items):
-            raise ClientError(
-                "item_create_duplicate_item_id",
-                f"An item with id '{item.id}' already exists.",
-                "item.id",
-            )
+        self._check_new(item)
         if len(self._items) >= MAX_ITEMS:
             raise ClientError(
                 "conversation_too_long",
                 f"The conversation already holds {MAX_ITEMS} items; delete some first.",
+            )
+        if self._excess(item) > 0:
+            raise ClientError(
+                "conversation_too_long",
+                f"The conversation holds at most {self._most_bytes} bytes of text; delete some "
+                "items first.",
             )
         where = len(self._items)
         if after == "root":
             where = 0
         elif after is not None:
             where = self._index(after, "item_create_invalid_previous_item_id") + 1
-        self._items.insert(where, item)
-        self._forget_old_audio()
-        return self._items[where - 1].id if where else None
+        return self._insert(item, where)
 
     def find(self, item_id: str, code: str) -> Item:
         return self._items[self._index(item_id, code)]
@@ -200,9 +209,11 @@ class Conversation:
 
     def join(self, item: Item) -> str | None:
         """Put at the end what has been said, whatever the length; returns what it follows."""
-        if len(self._items) >= MAX_ITEMS:
-            del self._items[0]
-        return self.add(item)
+        self._check_new(item)
+        excess = self._excess(item)
+        while self._items and (len(self._items) >= MAX_ITEMS or excess > 0):
+            excess -= self._items.pop(0).text_bytes
+        return self._insert(item, len(self._items))
 
     @property
     def last_id(self) -> str | None:
@@ -218,6 +229,23 @@ class Conversation:
         theirs = [item for item in self._items if item.role == "user"]
         return theirs[-1].unheard if theirs else None
 
+    def _check_new(self, item: Item) -> None:
+        if any(item.id == other.id for other in self._items):
+            raise ClientError(
+                "item_create_duplicate_item_id",
+                f"An item with id '{item.id}' already exists.",
+                "item.id",
+            )
+
+    def _excess(self, item: Item) -> int:
+        """Bytes of text that would be too many with this item."""
+        return text_bytes([*self._items, item]) - self._most_bytes
+
+    def _insert(self, item: Item, where: int) -> str | None:
+        self._items.insert(where, item)
+        self._forget_old_audio()
+        return self._items[where - 1].id if where else None
+
     def _index(self, item_id: str, code: str) -> int:
         for index, item in enumerate(self._items):
             if item.id == item_id:
@@ -231,6 +259,11 @@ class Conversation:
                 return
             total -= len(item.audio)
             item.audio = b""
+
+
+def text_bytes(items: Iterable[Item]) -> int:
+    """How much text they hold together, as UTF-8."""
+    return sum(item.text_bytes for item in items)
 
 
 def turns(items: Sequence[Item], *, with_audio: bool) -> list[Turn]:

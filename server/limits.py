@@ -1,4 +1,4 @@
-"""How much one client may ask of us: messages, sound ahead of time, and time itself.
+"""How much one client may ask of us: messages, text, sound ahead of time, and time itself.
 
 None of it is felt by people who talk. What is over a limit is refused, and told at most once a
 second; who goes on all the same is cut off.
@@ -30,6 +30,8 @@ class Limits(BaseModel):
     messages_burst: int = Field(2_000, ge=1)
     refusals: int = Field(10_000, ge=1)  # of one conversation; then it ends
     audio_ahead_sec: float | None = Field(300, gt=0)  # of sound, faster than it can be spoken
+    conversation_bytes: int = Field(4 * 1024 * 1024, ge=1)  # of text, over all items, as UTF-8
+    settings_bytes: int = Field(256 * 1024, ge=4096)  # of a session or a response, as JSON
     session_minutes: float | None = Field(120, gt=0)
     idle_minutes: float | None = Field(15, gt=0)  # without a message of any kind
     # From one address in a minute. On loopback nobody is counted.

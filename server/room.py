@@ -10,6 +10,7 @@ from models.types import WIRE_RATE
 from server.clock import Clock, Task
 from server.ear import Ear
 from server.items import Conversation
+from server.limits import Limits
 from server.link import Wake
 from server.pressure import Calm, Pressed
 from server.recording.paper import Paper
@@ -46,6 +47,7 @@ class Room:
         paper: Paper,
         vitals: Vitals | None = None,
         pressed: Pressed | None = None,
+        limits: Limits | None = None,
     ) -> None:
         self.link = link
         self.models = models
@@ -53,7 +55,8 @@ class Room:
         self.config = config
         self.vitals = vitals or Vitals()
         self.pressed = pressed or Calm()
-        self.conversation = Conversation()
+        self.limits = limits or Limits()
+        self.conversation = Conversation(self.limits.conversation_bytes)
         self.timeline = Timeline(clock.time())
         self.recorder = Recorder(paper, self.timeline)
         self.ear = Ear(models.voice_detector.open(), turn_options(config))

@@ -14,7 +14,7 @@ from server.consent import Consent
 from server.errors import ClientError, server_error
 from server.floor import Floor
 from server.input_buffer import InputBuffer
-from server.limits import Ended, Meter
+from server.limits import Ended, Limits, Meter
 from server.link import Wake
 from server.percepts import Percepts
 from server.pressure import Pressed
@@ -53,8 +53,9 @@ class Session:
         paper: Paper,
         vitals: Vitals | None = None,
         pressed: Pressed | None = None,
+        limits: Limits | None = None,
     ) -> None:
-        self.room = Room(link, models, clock, config, paper, vitals, pressed)
+        self.room = Room(link, models, clock, config, paper, vitals, pressed, limits)
         self.buffer = InputBuffer()
         self.transcripts = Transcripts(self.room)
         self.percepts = Percepts(self.room)

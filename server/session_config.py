@@ -185,6 +185,13 @@ def updated(config: SessionConfig, patch: dict[str, Any], *, has_spoken: bool) -
     return new
 
 
+def check_size(settings: BaseModel, most_bytes: int, param: str) -> None:
+    """What is kept and echoed may be only so large; a ClientError if it is larger."""
+    if len(settings.model_dump_json().encode()) > most_bytes:
+        message = f"'{param}' may have at most {most_bytes} bytes as JSON, all settings together."
+        raise ClientError("settings_too_long", message, param)
+
+
 def merged(base: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
     """Deep merge: only what the patch holds changes, and a null or another `type` replaces."""
     result = dict(base)

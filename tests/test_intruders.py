@@ -203,9 +203,36 @@ async def test_ten_thousand_items_are_refused_beyond_the_limit_in_bounded_memory
     assert memory(server) - before < ROOM
 
 
-async def many_items(talker: Talker, count: int) -> dict[str, int]:
+async def test_the_largest_items_are_refused_beyond_the_limit_in_bounded_memory(
+    server: Served,
+) -> None:
+    before = memory(server)
+    async with asyncio.timeout(120), connect(server.url, max_size=None) as socket_:
+        talker = Talker(socket_)
+        await talker.until("conversation.created")
+        refused = await many_items(talker, 400, parts=16, letters=64_000)
+        assert refused["conversation_too_long"] == 396
+        assert memory(server) - before < ROOM  # while it holds them
+        await talker.settle()
+    await is_well(server)
+
+
+async def test_settings_of_20_mb_are_refused_and_nobody_keeps_them(server: Served) -> None:
+    before = memory(server)
+    async with talking(server.url) as talker:
+        for _ in range(10):
+            error = (await talker.update(tools=[{"description": "x" * 20 * MB}]))["error"]
+            assert error["code"] == "settings_too_long"
+        assert (await talker.update(tools=[]))["session"]["tools"] == []
+    await is_well(server)
+    assert memory(server) - before < ROOM
+
+
+async def many_items(
+    talker: Talker, count: int, parts: int = 1, letters: int = 1000
+) -> dict[str, int]:
     refused = {"conversation_too_long": 0, "rate_limit_exceeded": 0}
-    content = [{"type": "input_text", "text": "x" * 1000}]
+    content = [{"type": "input_text", "text": "x" * letters}] * parts
     item = {"type": "message", "role": "user", "content": content}
 
     async def read() -> None:

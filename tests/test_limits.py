@@ -1,18 +1,37 @@
 """What one client may ask of us, and that people who talk never notice."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import httpx2
 import pytest
+from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.typing import Subprotocol
 
 from models.types import WIRE_RATE
+from server.client_secrets import ClientSecrets
 from server.errors import ClientError
+from server.items import MAX_ITEMS, Conversation, Item
 from server.limits import Doorbell, Limits, Meter, PassedOver
 from tests.serving import serving
 from tests.talker import HUSH, VOICE, Talker, talking
 
 FRAME = WIRE_RATE // 50
+KEY = "a signing key of thirty-two letters or more"
+
+
+def written(text: str, item_id: str | None = None) -> dict[str, Any]:
+    """An item as a client writes it."""
+    content = [{"type": "input_text", "text": text}]
+    named = {"id": item_id} if item_id else {}
+    return {"type": "message", "role": "user", "content": content, **named}
+
+
+def kept(items: Iterable[Item]) -> int:
+    """Bytes of all that is written in them."""
+    texts = [text for item in items for text in (item.text, *item.fields.values())]
+    return len("".join(texts).encode())
 
 
 def test_a_person_who_talks_for_an_hour_meets_no_limit() -> None:
@@ -124,6 +143,155 @@ def test_only_so_many_addresses_are_remembered() -> None:
     for count in range(10_000):
         assert bell.rings(str(count))
     assert len(bell._came) <= 4096
+
+
+def test_the_text_of_a_conversation_is_counted_in_bytes_over_all_items() -> None:
+    conversation = Conversation(100)
+    conversation.add(Item("a", "message", "user", text="é" * 20))
+    call = {"call_id": "c" * 10, "name": "look_it_up", "arguments": "x" * 20}
+    conversation.add(Item("b", "function_call", fields=call))
+    conversation.add(Item("c", "function_call_output", fields={"call_id": "c", "output": "y" * 19}))
+    assert kept(conversation) == 100
+    with pytest.raises(ClientError) as refused:
+        conversation.add(Item("d", "message", "user", text="z"))
+    assert refused.value.code == "conversation_too_long"
+    conversation.delete("c")
+    conversation.add(Item("d", "message", "user", text="z" * 20))
+    assert [item.id for item in conversation] == ["a", "b", "d"]
+
+
+def test_words_that_come_late_or_are_taken_back_count_as_they_are() -> None:
+    conversation = Conversation(100)
+    spoken = Item("a", "message", "user", spoken=True)
+    conversation.join(spoken)
+    conversation.add(Item("b", "message", "user", text="x" * 10))
+    spoken.text = "y" * 90
+    with pytest.raises(ClientError):
+        conversation.add(Item("c", "message", "user", text="x"))
+    spoken.text = "y" * 80
+    conversation.add(Item("c", "message", "user", text="x" * 10))
+
+
+def test_the_oldest_items_make_room_for_what_is_said() -> None:
+    conversation = Conversation(100)
+    for name in "abcd":
+        conversation.add(Item(name, "message", "user", text="x" * 25))
+    conversation.join(Item("said", "message", "user", text="y" * 30, spoken=True))
+    assert [item.id for item in conversation] == ["c", "d", "said"]
+    conversation.join(Item("long", "message", "user", text="y" * 200, spoken=True))
+    assert [item.id for item in conversation] == ["long"]
+
+
+def test_as_many_of_the_largest_items_as_may_be_sent_stay_within_the_bound() -> None:
+    conversation = Conversation(Limits().conversation_bytes)
+    largest = "\N{GRINNING FACE}" * 64_000 * 16
+    conversation.add(Item("first", "message", "user", text=largest))  # one always fits
+    for count in range(MAX_ITEMS):
+        with pytest.raises(ClientError):
+            conversation.add(Item(str(count), "message", "user", text=largest))
+    assert kept(conversation) <= Limits().conversation_bytes
+
+
+async def test_text_beyond_the_bound_is_refused_and_deleting_makes_room() -> None:
+    limits = {"conversation_bytes": 1_000}
+    async with serving(limits=limits) as (url, house), talking(url) as talker:
+        (talk,) = house.talks
+        conversation = talk.session.room.conversation
+        await talker.send("conversation.item.create", item=written("é" * 250, "first"))
+        await talker.send("conversation.item.create", item=written("x" * 500, "second"))
+        assert "error" not in {each["type"] for each in await talker.settle()}
+        for count in range(50):
+            more = written("x" * 500, f"more-{count}")
+            await talker.send("conversation.item.create", item=more, event_id="more")
+            error = (await talker.until("error"))["error"]
+            assert error["type"] == "invalid_request_error"
+            assert (error["code"], error["event_id"]) == ("conversation_too_long", "more")
+        assert [item.id for item in conversation] == ["first", "second"]
+        assert kept(conversation) == 1_000
+        await talker.send("conversation.item.delete", item_id="first")
+        await talker.send("conversation.item.create", item=written("y" * 500, "third"))
+        await talker.until("conversation.item.done")
+        assert [item.id for item in conversation] == ["second", "third"]
+
+
+async def test_a_response_is_asked_for_with_no_more_text_than_a_conversation_holds() -> None:
+    async with serving(limits={"conversation_bytes": 100}) as (url, _), talking(url) as talker:
+        await talker.send("conversation.item.create", item=written("x" * 50, "long"))
+        twice = [{"type": "item_reference", "id": "long"}] * 2
+        asked = {"output_modalities": ["text"], "conversation": "none"}
+        await talker.send("response.create", response={**asked, "input": twice})
+        assert (await talker.until("response.done"))["response"]["status"] == "completed"
+        more = [*twice, written("x")]
+        await talker.send("response.create", response={**asked, "input": more})
+        error = (await talker.until("error"))["error"]
+        assert (error["code"], error["param"]) == ("conversation_too_long", "response.input")
+
+
+def tools(letters: int) -> list[dict[str, Any]]:
+    return [{"type": "function", "name": "look_it_up", "description": "x" * letters}]
+
+
+@pytest.mark.parametrize(
+    "large",
+    [
+        {"tools": tools(300_000)},
+        {"prompt": {"id": "p", "variables": {"x": "y" * 300_000}}},
+        {"tracing": {"metadata": {"x": "y" * 300_000}}},
+        {"tools": tools(100_000), "tracing": {"workflow_name": "y" * 170_000}},
+        {"model": "m" * 300_000},
+        {"audio": {"input": {"transcription": {"prompt": "é" * 150_000}}}},
+        {"instructions": "\N{GRINNING FACE}" * 32_000, "tools": tools(140_000)},
+    ],
+)
+async def test_settings_too_large_to_keep_are_refused_and_nothing_changes(
+    large: dict[str, Any],
+) -> None:
+    async with serving() as (url, house), talking(url) as talker:
+        (talk,) = house.talks
+        before = talk.session.room.config
+        error = (await talker.update(**large))["error"]
+        assert error["type"] == "invalid_request_error"
+        assert (error["code"], error["param"]) == ("settings_too_long", "session")
+        assert talk.session.room.config is before
+        told = await talker.update(instructions="Be brief.")
+        assert told["session"]["instructions"] == "Be brief."
+
+
+async def test_settings_up_to_the_bound_are_kept_also_in_several_steps() -> None:
+    async with serving(limits={"settings_bytes": 10_000}) as (url, house), talking(url) as talker:
+        (talk,) = house.talks
+        small = talk.session.room.config.model_copy(update={"tools": tools(0)})
+        exact = tools(10_000 - len(small.model_dump_json()))
+        assert (await talker.update(tools=exact))["session"]["tools"] == exact
+        assert (await talker.update(instructions="x"))["error"]["code"] == "settings_too_long"
+        assert (await talker.update(tools=tools(0)))["session"]["tools"] == tools(0)
+        told = await talker.update(instructions="x")
+        assert told["session"]["instructions"] == "x"
+
+
+async def test_settings_of_a_response_too_large_to_keep_are_refused() -> None:
+    async with serving() as (url, _), talking(url) as talker:
+        await talker.send("conversation.item.create", item=written("hello"))
+        asked = {"output_modalities": ["text"], "metadata": {"x": "y" * 300_000}}
+        await talker.send("response.create", response=asked)
+        error = (await talker.until("error"))["error"]
+        assert (error["code"], error["param"]) == ("settings_too_long", "response")
+        await talker.send("response.create", response={**asked, "metadata": {"x": "y"}})
+        assert (await talker.until("response.done"))["response"]["metadata"] == {"x": "y"}
+
+
+async def test_a_client_secret_opens_no_session_that_is_too_large() -> None:
+    settings: dict[str, Any] = {"client_secret_key": KEY, "limits": {"settings_bytes": 10_000}}
+    async with serving(**settings) as (url, _):
+        for letters, fits in ((5_000, True), (20_000, False)):
+            value, _ = ClientSecrets(KEY).make({"tools": tools(letters)}, 600)
+            shown = [Subprotocol("realtime"), Subprotocol(f"openai-insecure-api-key.{value}")]
+            if fits:
+                async with connect(url, subprotocols=shown):
+                    continue
+            with pytest.raises(InvalidStatus) as refused:
+                await connect(url, subprotocols=shown)
+            assert refused.value.response.status_code == 400
 
 
 async def told_then_closed(talker: Talker) -> tuple[str, int | None]:
