@@ -1,16 +1,18 @@
 # Attune in a container, its weights inside: docker build -t attune . && docker run -p 127.0.0.1:7860:7860 attune
 # With the packages of the gpu profile: docker build --build-arg PROFILE=gpu -t attune:gpu .
+# With further extras of pyproject.toml: docker build --build-arg EXTRAS=tracing,s3 -t attune .
 ARG PYTHON=3.11-slim
 
 # --- packages: what pip and its caches leave behind stays in this stage
 FROM python:${PYTHON} AS packages
 ARG PROFILE=embedded
+ARG EXTRAS=""
 WORKDIR /app
 RUN python -m venv /opt/venv
 ENV PATH=/opt/venv/bin:$PATH
 COPY pyproject.toml README.md ./
-RUN if [ "$PROFILE" = gpu ]; then pip install --no-cache-dir -e '.[gpu]'; \
-    else pip install --no-cache-dir -e .; fi
+RUN if [ "$PROFILE" = gpu ]; then EXTRAS="gpu${EXTRAS:+,$EXTRAS}"; fi; \
+    pip install --no-cache-dir -e ".${EXTRAS:+[$EXTRAS]}"
 
 # --- weights: fetched anew only if their table changes. Those a GPU needs come from the hub, at first
 # start or with a volume mounted at /opt/attune.

@@ -75,7 +75,7 @@ VALUES = st.recursive(
 )
 
 
-def said(kind: str, **fields: Any) -> Message:
+def said(kind: str, **fields: Any) -> str:
     return orjson.dumps({"type": kind, **fields}).decode()
 
 

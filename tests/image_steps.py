@@ -4,6 +4,7 @@ ROOT is a Debian with Python 3.11, made by
 `debootstrap --variant=minbase --include=python3,python3-venv,ca-certificates bookworm ROOT`;
 everything is run in it with chroot, so this needs root. All stages share the folder: what one
 copies from another lies at the same path. With --serve the image's command then runs as its user.
+--build-arg NAME=VALUE is as Docker's.
 """
 
 import os
@@ -15,6 +16,7 @@ import sys
 from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 from server.config import ROOT as CHECKOUT
@@ -89,11 +91,13 @@ class Building:
     def _from(self, rest: str) -> None:
         base, _, name = rest.partition(" AS ")
         # A stage goes on from where the one it is made from ended.
-        self.made = deepcopy(self._stages.get(base)) or Container(
-            env={**Container().env, "PROFILE": "embedded", **self._args}
-        )
+        self.made = deepcopy(self._stages.get(base)) or Container()
         if name:
             self._stages[name] = self.made
+
+    def _arg(self, rest: str) -> None:
+        name, _, default = rest.partition("=")
+        self.made.env[name] = self._args.get(name, "".join(shlex.split(default)))
 
     def _env(self, rest: str) -> None:
         for name, value in (part.split("=", 1) for part in shlex.split(rest)):
@@ -136,12 +140,14 @@ def main() -> None:
     root = Path(sys.argv[1]).resolve()
     if os.geteuid() or not (root / "usr/bin/python3").exists():
         sys.exit(
-            "usage, as root: python -m tests.image_steps ROOT [--serve]; ROOT has a Python 3.11"
+            "usage, as root: python -m tests.image_steps ROOT [--serve] [--build-arg NAME=VALUE];"
+            " ROOT has a Python 3.11"
         )
     # The image has it under this name.
     if not (root / "usr/bin/python").exists():
         (root / "usr/bin/python").symlink_to("python3")
-    building = Building(root, {})
+    given = [each for name, each in pairwise(sys.argv) if name == "--build-arg"]
+    building = Building(root, dict(each.split("=", 1) for each in given))
     building.follow((CHECKOUT / "Dockerfile").read_text("utf-8"))
     print("every step has passed", flush=True)
     if "--serve" in sys.argv:

@@ -2,21 +2,27 @@
 
 import asyncio
 import importlib.util
+import json
+import os
 import re
 import shutil
 import subprocess
 import sys
-from pathlib import Path
+import tomllib
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
+import typer
 import yaml
 
 from server import app
 from server.config import Config, choices, read
 from server.healthcheck import main as healthcheck
-from tests.image_steps import copied, steps, words
+from tests.image_steps import Building, copied, steps, words
 from tests.serving import running, standins
+from tests.vllm_serving import PYTHON as VLLM_PYTHON
+from ui.__main__ import main as ui
 
 ROOT = Path(__file__).parent.parent
 DOCKERFILE = (ROOT / "Dockerfile").read_text("utf-8")
@@ -24,6 +30,31 @@ COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "compose.yaml").read_text("utf-
 SERVICES: dict[str, Any] = COMPOSE["services"]
 LINTER = shutil.which("hadolint", path=Path(sys.executable).parent)
 OURS = ("attune-cpu", "attune-gpu")
+SECRETS = "/run/secrets/"  # where compose puts them
+EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"][
+    "optional-dependencies"
+]
+
+
+def mounted(service: str, path: str) -> Path:
+    """What of the checkout a service finds at a path of its own."""
+    volumes: list[str] = SERVICES[service]["volumes"]
+    for volume in volumes:
+        source, target = volume.split(":")[:2]
+        if source.startswith("./") and PurePosixPath(path).is_relative_to(target):
+            return ROOT / source / PurePosixPath(path).relative_to(target)
+    raise AssertionError(f"nothing is mounted at {path} of {service}")
+
+
+def read_yaml(file: Path) -> dict[str, Any]:
+    read: dict[str, Any] = yaml.safe_load(file.read_text("utf-8"))
+    return read
+
+
+def options(service: str) -> dict[str, str]:
+    """The --name=value of a service's command."""
+    given = [part for part in SERVICES[service]["command"] if part.startswith("--")]
+    return dict(part.partition("=")[::2] for part in given)
 
 
 def known_module(name: str) -> bool:
@@ -79,6 +110,43 @@ def test_the_image_does_not_run_as_root_and_says_how_it_is() -> None:
     assert "server.healthcheck" in by_name["HEALTHCHECK"]
 
 
+@pytest.mark.parametrize(
+    ("args", "installed"),
+    [
+        ({}, "."),
+        ({"PROFILE": "gpu"}, ".[gpu]"),
+        ({"EXTRAS": "tracing,s3"}, ".[tracing,s3]"),
+        ({"PROFILE": "gpu", "EXTRAS": "s3"}, ".[gpu,s3]"),
+    ],
+)
+def test_the_image_holds_the_extras_of_its_profile_and_those_asked_for(
+    args: dict[str, str], installed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The step is run as it stands, with a pip that only tells what it was to install."""
+    pip = tmp_path / "pip"
+    pip.write_text('#!/bin/sh\nfor last; do :; done; printf "%s" "$last" > "$TOLD"\n')
+    pip.chmod(0o755)
+    building = Building(tmp_path / "root", args)
+
+    def run(command: list[str]) -> None:
+        if "pip install" in command[-1]:
+            path = f"{tmp_path}:{os.environ['PATH']}"
+            env = {**building.made.env, "PATH": path, "TOLD": str(tmp_path / "told")}
+            subprocess.run(command, env=env, check=True)
+
+    monkeypatch.setattr(building, "run", run)
+    building.follow(DOCKERFILE.split("\nFROM packages AS weights")[0])
+    assert (tmp_path / "told").read_text() == installed
+    assert set(re.findall(r"\w+", installed)) <= set(EXTRAS)
+
+
+def test_extras_that_are_told_of_exist() -> None:
+    told = DOCKERFILE + (ROOT / "docs/deploy.md").read_text("utf-8")
+    named = re.findall(r"--build-arg EXTRAS=([\w,]+)", told)
+    assert {name for some in named for name in some.split(",")} == {"tracing", "s3"}
+    assert {"tracing", "s3"} <= set(EXTRAS)
+
+
 @pytest.mark.skipif(LINTER is None, reason="no hadolint for this kind of machine")
 def test_the_linter_of_dockerfiles_has_nothing_to_say() -> None:
     said = subprocess.run([str(LINTER), ROOT / "Dockerfile"], capture_output=True, text=True)
@@ -96,6 +164,89 @@ def test_what_compose_mounts_and_reads_is_there_and_what_it_names_is_declared() 
         assert set(service.get("secrets", [])) <= set(COMPOSE["secrets"]), name
         assert set(service.get("depends_on", [])) <= set(SERVICES), name
         assert "build" in service or ":" in service["image"], f"{name} runs whatever is newest"
+
+
+def test_compose_builds_with_arguments_the_image_knows() -> None:
+    known = re.findall(r"^ARG (\w+)", DOCKERFILE, re.M)
+    for name in OURS:
+        assert set(SERVICES[name]["build"]["args"]) <= set(known), name
+
+
+def test_our_commands_in_compose_are_ones_we_take() -> None:
+    taker = typer.Typer()
+    taker.command()(ui)
+    asked = [SERVICES[name]["command"] for name in OURS if "command" in SERVICES[name]]
+    assert asked
+    for python, dash_m, module, *flags in asked:
+        assert (python, dash_m, module) == ("python", "-m", "ui")
+        context = typer.main.get_command(taker).make_context("ui", list(flags))
+        assert mounted("attune-gpu", str(context.params["config_file"])).is_file()
+
+
+def test_the_commands_of_vllm_serve_the_models_that_we_ask_for() -> None:
+    chosen = choices(read(ROOT / "deploy/attune.gpu.toml"))
+    assert options("vllm")["--model"] == chosen["responder"].options["model"]
+    assert SERVICES["tts"]["command"][:2] == ["vllm", "serve"]
+    assert SERVICES["tts"]["command"][2] == chosen["speaker"].options["model"]
+    assert options("tts")["--port"] == "8091"
+    for service, name in (("vllm", "--limit-mm-per-prompt"), ("tts", "--stage-overrides")):
+        assert json.loads(options(service)[name])
+    pinned = re.search(r"^vllm==(.+)$", (ROOT / "requirements/vllm.txt").read_text("utf-8"), re.M)
+    assert pinned and SERVICES["vllm"]["image"].endswith(f":v{pinned[1]}")
+    # No vLLM-Omni is at hand to ask: its flags are those of the page that tells how to run it.
+    told = (ROOT / "docs/gpu.md").read_text("utf-8")
+    assert all(name in told for name in options("tts"))
+
+
+@pytest.mark.vllm
+def test_vllm_knows_the_flags_that_compose_gives_it() -> None:
+    if not VLLM_PYTHON.exists():
+        pytest.skip("no .venv-vllm: make vllm-cpu")
+    # Its help takes a minute to come up; where the flags are made is read instead.
+    (package,) = VLLM_PYTHON.parents[1].glob("lib/python3*/site-packages/vllm")
+    made = (package / "engine/arg_utils.py").read_text("utf-8")
+    for name in options("vllm"):
+        assert f'"{name}"' in made, name
+
+
+def test_prometheus_finds_its_files_its_secret_and_whom_to_ask() -> None:
+    # Its image reads this one.
+    watched = read_yaml(mounted("prometheus", "/etc/prometheus/prometheus.yml"))
+    for rules in watched["rule_files"]:
+        assert read_yaml(mounted("prometheus", f"/etc/prometheus/{rules}"))["groups"]
+    ports = {"attune": "7860", "vllm": "8000", "tts": "8091"}
+    for name in OURS:
+        assert SERVICES[name]["networks"]["default"]["aliases"] == ["attune"]
+        assert f":{ports['attune']}" in SERVICES[name]["ports"][0]
+    for job in watched["scrape_configs"]:
+        if "authorization" in job:
+            secret = job["authorization"]["credentials_file"].removeprefix(SECRETS)
+            assert secret in SERVICES["prometheus"]["secrets"]
+        for target in [each for some in job["static_configs"] for each in some["targets"]]:
+            host, port = target.split(":")
+            assert ports[host] == port
+
+
+def test_grafana_finds_its_source_and_its_dashboards_where_they_are_mounted() -> None:
+    provisioning = mounted("grafana", "/etc/grafana/provisioning")
+    (source,) = read_yaml(provisioning / "datasources/prometheus.yml")["datasources"]
+    assert source["url"].removeprefix("http://").split(":")[0] in SERVICES
+    (provider,) = read_yaml(provisioning / "dashboards/attune.yml")["providers"]
+    boards = [*mounted("grafana", provider["options"]["path"]).glob("*.json")]
+    assert boards
+    for board in boards:
+        panels = json.loads(board.read_text("utf-8"))["panels"]
+        assert {panel["datasource"]["uid"] for panel in panels} == {source["uid"]}
+
+
+def test_every_secret_that_is_read_from_a_file_is_given() -> None:
+    read_by = 0
+    for name, service in SERVICES.items():
+        for variable, value in service.get("environment", {}).items():
+            if variable.endswith("_FILE"):
+                assert value.removeprefix(SECRETS) in service["secrets"], (name, variable)
+                read_by += 1
+    assert read_by >= 5
 
 
 def test_compose_publishes_nothing_beyond_this_machine() -> None:

@@ -10,24 +10,30 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import orjson
 import pytest
+import soundfile
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.asyncio.server import ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request as HttpRequest
 from websockets.http11 import Response as HttpResponse
 
-from models.types import WIRE_RATE
+from models import registry
+from models.audio import decode_pcm16
+from models.protocols import Speaker
+from models.types import WIRE_RATE, Samples
+from server.bench.barge import BROWSER_PIECE_SEC
 from server.bench.listener import Listener
 from server.bench.microphone import Microphone
 from server.bench.process import served
 from server.bench.sounds import Sound
-from server.client import Call, Piece
-from server.config import ROOT
+from server.client import Call, CallError, Piece
+from server.config import PROFILES, ROOT
 from server.loadtest import speech
 from server.loadtest.__main__ import verdict
 from server.loadtest.ids import Ids, shared
@@ -112,6 +118,85 @@ def test_what_was_laid_into_the_folder_is_what_each_talker_says(tmp_path: Path) 
     found = second.pick("plain", 7)
     assert (found.name, found.kind, found.start, found.end) == ("common", "recorded", 1, 9)
     assert np.array_equal(found.samples, tone)
+
+
+# -- recordings of one's own -----------------------------------------------------------------
+
+OWN_RATE = 16_000
+OWN = {"a.wav": (300, 0.4), "deep/b.FLAC": (500, 0.6)}  # Hz and seconds of a tone
+
+
+@pytest.fixture
+def own_speech(tmp_path: Path) -> Path:
+    """A folder with two recordings, and a file that is none."""
+    folder = tmp_path / "own"
+    for name, (hertz, seconds) in OWN.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        time_sec = np.arange(round(seconds * OWN_RATE)) / OWN_RATE
+        soundfile.write(folder / name, 0.3 * np.sin(2 * np.pi * hertz * time_sec), OWN_RATE)
+    (folder / "notes.txt").write_text("no sound")
+    return folder
+
+
+def test_a_folder_of_ones_own_is_read_whole_each_file_a_turn(own_speech: Path) -> None:
+    found = speech.own(own_speech)
+    assert [(each.name, each.kind) for each in found] == [(name, "recorded") for name in OWN]
+    for each, (_, seconds) in zip(found, OWN.values(), strict=True):
+        assert len(each.samples) == pytest.approx(seconds * WIRE_RATE, abs=2)
+        assert 0 <= each.start < each.end <= len(each.samples)
+
+
+def test_a_folder_without_recordings_or_with_a_broken_one_is_told_in_a_sentence(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(CallError, match=r"no \.wav, \.flac, \.ogg file in"):
+        speech.own(tmp_path)
+    (tmp_path / "torn.wav").write_bytes(b"RIFF\xff\xff")
+    with pytest.raises(CallError, match=r"cannot read .*torn\.wav"):
+        speech.own(tmp_path)
+
+
+@pytest.mark.usefixtures("at_once")
+async def test_recordings_of_ones_own_are_said_and_arrive(
+    own_speech: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tone: Speaker = registry.build("speaker", registry.read(PROFILES / "standin.toml")["speaker"])
+    voice = SimpleNamespace(speak=tone.speak, close=lambda: None)
+    with monkeypatch.context() as quickly:  # our own voice takes long to say all it has to
+        quickly.setattr(registry, "build", lambda role, choice: voice)
+        said = await speech.spoken(1, own_speech, 0)
+    mine = [each for each in said if each.use != "plain" or each.sound.name in OWN]
+    assert len(mine) < len(said)  # ours are said besides
+    speech.keep(mine, tmp_path)
+    person = Person(0, 6)  # a recording comes first, and goes over the line in frames
+    step = next(steps(person))
+    assert step.saying == "plain"
+    first = Repertoire(tmp_path, 0).pick("plain", step.place)
+    async with serving(clock="wall") as (url, _), overheard(f"{url}?attune=1") as (line, frames):
+        until = time.monotonic() + 60
+        talker = Talker(person, line, None, Repertoire(tmp_path, 0), until)
+        talking = asyncio.create_task(talker.run())
+        try:
+            async with asyncio.timeout(30):
+                while len(frames) * BROWSER_PIECE_SEC < 2:  # noqa: ASYNC110 - nobody tells
+                    await asyncio.sleep(0.02)
+        finally:
+            talking.cancel()
+            await asyncio.gather(talking, return_exceptions=True)
+    arrived = decode_pcm16(b"".join(frames))
+    assert loudest_hertz(arrived) == pytest.approx(OWN[first.name][0], abs=5)
+
+
+def loudest_hertz(samples: Samples) -> float:
+    return float(np.abs(np.fft.rfft(samples)).argmax() * WIRE_RATE / len(samples))
+
+
+async def test_with_standins_recordings_of_ones_own_are_refused_in_a_sentence(
+    own_speech: Path,
+) -> None:
+    async with serving() as (url, _):
+        with pytest.raises(CallError, match="--speech cannot be used here"):
+            await run(Plan(url, 1, 0.05, speech=own_speech))
 
 
 # -- what came of a turn ---------------------------------------------------------------------
@@ -390,12 +475,16 @@ async def queueing(port_of: str) -> AsyncGenerator[str, None]:
         yield f"ws://127.0.0.1:{next(iter(server.sockets)).getsockname()[1]}/v1/realtime"
 
 
-async def joined(near: ServerConnection, far: ClientConnection) -> None:
-    """Pass everything on, both ways, until one hangs up."""
+async def joined(
+    near: ServerConnection, far: ClientConnection, frames: list[bytes] | None = None
+) -> None:
+    """Pass everything on, both ways, until one hangs up; frames to the far end are taken down."""
 
     async def pump(source: Any, sink: Any) -> None:
         try:
             async for message in source:
+                if frames is not None and sink is far and isinstance(message, bytes):
+                    frames.append(message)
                 await sink.send(message)
         except ConnectionClosed:
             pass
@@ -415,6 +504,20 @@ async def test_waiting_in_a_queue_is_told_apart_from_connecting(tmp_path: Path) 
     [waited], [connected], [opened] = alone.queued_sec, alone.connect_ms, alone.opened_ms
     assert waited >= 0.2 and connected >= opened
     assert report([alone], True, {})["overall"]["queue"]["worst_position"] == 2
+
+
+@asynccontextmanager
+async def overheard(port_of: str) -> AsyncGenerator[tuple[str, list[bytes]], None]:
+    """A line to a server, and the frames that went over it to there."""
+    frames: list[bytes] = []
+
+    async def attend(near: ServerConnection) -> None:
+        async with connect(port_of, max_size=None) as far:
+            await joined(near, far, frames)
+
+    async with serve(attend, "127.0.0.1", 0, max_size=None) as server:
+        port = next(iter(server.sockets)).getsockname()[1]
+        yield f"ws://127.0.0.1:{port}/v1/realtime", frames
 
 
 class Mixed:

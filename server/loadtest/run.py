@@ -17,6 +17,7 @@ import orjson
 
 from server.bench.figures import Report
 from server.bench.process import BenchError
+from server.client import CallError
 from server.config import ROOT
 from server.loadtest import speech
 from server.loadtest.ids import Ids
@@ -54,6 +55,11 @@ async def run(plan: Plan) -> Report:
     """The report; a BenchError or CallError where there can be none."""
     profile = await asyncio.to_thread(profile_of, plan.url)
     standin = profile == "standin"
+    if standin and plan.speech:
+        raise CallError(
+            "--speech cannot be used here: the server runs stand-ins, to whom people speak noise."
+            " Leave it out, or let the server run other models"
+        )
     everybody = people(plan.talkers, plan.seed, plan.slow_share, standin)
     with TemporaryDirectory() as folder:
         place = Path(folder)

@@ -41,10 +41,11 @@ class Saying:
 
 async def spoken(talkers: int, more: Path | None, seed: int) -> list[Saying]:
     """For models that understand: marked sentences in variants of our voice, and people's turns."""
+    brought = own(more) if more else []  # first: what is wrong with it is told at once
     speaker: Speaker
     choice = registry.read(PROFILES / "embedded.toml")["speaker"]
     with closing(registry.build("speaker", choice)) as speaker:
-        plain = [*recorded_turns(), *await synthesised(speaker), *(own(more) if more else [])]
+        plain = [*recorded_turns(), *await synthesised(speaker), *brought]
         said = [Saying("plain", each) for each in plain]
         for text in ASIDES:
             aside = sound(text, "backchannel", await voiced(speaker, text))
