@@ -22,6 +22,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from models import weights
 from models.corpus.exchange import FOLDER, CorpusError, Exchange, Split, Way, load
+from models.corpus.references import FILE as REFERENCES
 from models.corpus.references import References, of_all
 from models.digest import sha256
 from models.errors import BackendError
@@ -422,13 +423,13 @@ def _made(setup: Setup, base: Path) -> dict[str, Any]:
         "told": list(setup.how),
         "threads": setup.threads,
         "base": {"file": base.name, "sha256": row.sha256},
-        "corpus": {"file": f"{setup.split}.jsonl", "sha256": _corpus_hash(setup.split)},
+        "corpus": {
+            "file": f"{setup.split}.jsonl",
+            "sha256": sha256(FOLDER / f"{setup.split}.jsonl"),
+        },
+        "references": {"file": REFERENCES, "sha256": sha256(FOLDER / REFERENCES)},
         "judge": setup.judge.model if setup.judge else None,
     }
-
-
-def _corpus_hash(split: Held) -> str:
-    return sha256(FOLDER / f"{split}.jsonl")
 
 
 def _base_names() -> list[str]:

@@ -31,7 +31,7 @@ LAYERS: Mapping[str, str] = {
     "ffn_up": "mlp.up_proj",
     "ffn_down": "mlp.down_proj",
 }
-Report = Callable[[int, int], None]
+Report = Callable[[int, int], None]  # bytes of the base read so far, and in all
 
 
 def merge(
@@ -48,7 +48,8 @@ def merge(
     partial = out.with_name(out.name + ".partial")
     writer = GGUFWriter(partial, architecture)
     _copy_fields(reader, writer)
-    for number, tensor in enumerate(reader.tensors, 1):
+    done, total = 0, sum(tensor.data.nbytes for tensor in reader.tensors)
+    for tensor in reader.tensors:
         layer = network_name(tensor.name)
         found = [change.delta(layer) for change in changes if layer and layer in change]
         if found:
@@ -60,7 +61,8 @@ def merge(
             writer.add_tensor(tensor.name, data, raw_dtype=PRECISION)
         else:
             writer.add_tensor(tensor.name, tensor.data, raw_dtype=tensor.tensor_type)
-        report(number, len(reader.tensors))
+        done += tensor.data.nbytes
+        report(done, total)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()

@@ -7,10 +7,10 @@ options, it goes on where it was.
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import torch
 import typer
@@ -31,13 +31,12 @@ from models.tuning.lesson import Recipe, Step, learn, read_log
 
 CHECKED = 150  # held-out examples the loss is watched on
 HELD_OUT = 40  # scripts with plain replies that are not learned
-UNDERSTOOD = 300  # scripts from which the first stage learns: more of the same form teach little
 # The first stage is an adapter of its own, for it may have learned from EmoBank, whose licence it
 # then bears. The other two are one adapter, taught in two steps.
 RECIPES = {
     Stage.UNDERSTAND: Recipe(epochs=1.0),
     Stage.REPLY: Recipe(epochs=0.5),
-    Stage.EMPATHY: Recipe(epochs=1.5, trim=0.2, apart=0.5),
+    Stage.EMPATHY: Recipe(epochs=1.0, trim=0.2),
 }
 
 
@@ -74,6 +73,15 @@ class Matter:
     genres: tuple[str, ...]  # of EmoBank; all if none is named
     replies: Taught
     scripts: int  # of the corpus, at most; 0: all
+    understood: int  # of these, from which the first stage learns, at most
+
+    def of(self, stage: Stage) -> dict[str, Any]:
+        """All of it that a stage learns from."""
+        own = {"scripts": self.scripts, "replies": self.replies}
+        if stage is not Stage.UNDERSTAND:
+            return {**own, "after_understanding": not self.skip_understanding}
+        bank = {"sentences": self.sentences, "genres": self.genres}
+        return {"scripts": self.understood, **bank, "perspectives": self.perspectives}
 
 
 app = typer.Typer(add_completion=False)
@@ -98,7 +106,13 @@ def main(
         Taught, typer.Option(help="Plain ones, or the corpus's own.")
     ] = Taught.SIMPLE,
     scripts: Annotated[int, typer.Option(help="Of the corpus, at most; 0: all.")] = 0,
+    understood: Annotated[
+        int, typer.Option(help="Scripts for the first stage, at most: more teach it little.")
+    ] = 300,
     epochs: Annotated[float, typer.Option(help="Of each stage; 0: as the recipe says.")] = 0.0,
+    apart: Annotated[
+        float, typer.Option(help="Weight of telling right answers from wrong ones, in the third.")
+    ] = 0.0,
     skip_understanding: Annotated[
         bool, typer.Option(help="Train the later stages without the first.")
     ] = False,
@@ -118,12 +132,21 @@ def main(
         if genres and not bank:
             raise ValueError("--genre chooses among EmoBank's sentences: say where they are.")
         matter = Matter(
-            skip_understanding, perspectives, sentences if bank else 0, genres, replies, scripts
+            skip_understanding,
+            perspectives,
+            sentences if bank else 0,
+            genres,
+            replies,
+            scripts,
+            understood,
         )
         lessons = _lessons(bank, matter, seed)
         for each in _stages(stage, skip_understanding):
             trained = load_base(base, device)
-            _train(trained, each, lessons[each], out, epochs, rank, seed, matter, console)
+            recipe = replace(RECIPES[each], seed=seed, epochs=epochs or RECIPES[each].epochs)
+            if each is Stage.EMPATHY:
+                recipe = replace(recipe, apart=apart)
+            _train(trained, each, lessons[each], out, recipe, rank, matter, console)
     except (CorpusError, AdapterError, ValueError, OSError) as error:
         console.print(str(error), style="red", markup=False)
         raise typer.Exit(1) from None
@@ -146,7 +169,7 @@ def _lessons(bank: Sequence[Sentence], matter: Matter, seed: int) -> dict[Stage,
     asked = emobank.sampled(bank, "dev", CHECKED, seed)
     return {
         Stage.UNDERSTAND: (
-            examples.understanding(taught[:UNDERSTOOD], learned, chosen),
+            examples.understanding(taught[: matter.understood], learned, chosen),
             examples.understanding(held, asked, chosen),
         ),
         Stage.REPLY: (examples.replies(taught, plainly), examples.replies(held, [])),
@@ -174,23 +197,19 @@ def _train(
     stage: Stage,
     lesson: Lesson,
     out: Path,
-    epochs: float,
+    recipe: Recipe,
     rank: int,
-    seed: int,
     matter: Matter,
     console: Console,
 ) -> None:
     folder = out / stage
-    recipe = Recipe(
-        **{**asdict(RECIPES[stage]), "seed": seed, **({"epochs": epochs} if epochs else {})}
-    )
     network = base.network
     if stage is not Stage.UNDERSTAND and not matter.skip_understanding:
         network = adapters.merged(network, [out / Stage.UNDERSTAND])
     if stage is Stage.EMPATHY:
         network = adapters.worn(network, out / Stage.REPLY, trainable=True)
     else:
-        network = adapters.put_on(network, seed, rank)
+        network = adapters.put_on(network, recipe.seed, rank)
     held_out = lesson[1]
     parts = lesson[0], held_out[:: -(-len(held_out) // CHECKED) or 1]  # some of every kind
     taught, held = (forked(base.tokenizer, part) for part in parts)
@@ -211,7 +230,7 @@ def _train(
         "stage": stage,
         "base": base.name,
         "recipe": asdict(recipe),
-        "learned_from": asdict(matter),
+        "learned_from": matter.of(stage),
         "examples": len(parts[0]),
     }
     (folder / "trained.json").write_text(json.dumps(card, indent=2) + "\n", encoding="utf-8")

@@ -205,7 +205,6 @@ def test_a_line_that_is_no_exchange_is_named(copy: Path) -> None:
     assert ran.exit_code == 1 and "dev.jsonl" in ran.stderr
 
 
-@pytest.mark.slow
 def test_every_way_that_is_held_out_has_two_further_references(copy: Path) -> None:
     rows = _rows(FOLDER / references.FILE)
     first = rows[0]
@@ -219,6 +218,7 @@ def test_every_way_that_is_held_out_has_two_further_references(copy: Path) -> No
         assert any(told in fault for fault in faults(copy)), told
 
 
+@pytest.mark.slow
 def test_the_command_prints_what_the_corpus_holds() -> None:
     ran = CliRunner().invoke(command.app, [])
     assert ran.exit_code == 0, ran.stderr

@@ -715,7 +715,7 @@ async def test_live_a_reply_is_what_a_person_would_hear(tmp_path: Path) -> None:
     kept = Kept(tmp_path / "replies.jsonl")
     found = await live.given(dialogues, lambda: responder, kept, "tuned", "model")
     assert len(found) == 12 and 0 < responder.asked <= 12
-    for place, (dialogue, _) in dialogues.items():
+    for place, dialogue in dialogues.items():
         plan = plan_of(dialogue)
         assert found[place].speech.startswith(plan.fixed or plan.acknowledgement)
     asked = responder.asked

@@ -59,7 +59,8 @@ def faults(folder: Path = FOLDER) -> list[str]:
     others = references.load(folder)
     found += _references(others, [*splits[Split.DEV], *splits[Split.TEST]])
     found += _openings([row.reply for row in others])
-    texts = {f"{row.id}: {row.way}": [row.reply] for row in (*easy, *others)}
+    texts = [(f"{row.id}: {row.way}", [row.reply]) for row in easy]
+    texts += [(f"{row.id}: {row.way}", [row.reply]) for row in others]
     return found + [*_leaked(texts, folder / LEAKS.name)]
 
 
@@ -155,13 +156,13 @@ def _across(splits: Mapping[Split, Sequence[Exchange]]) -> Iterator[str]:
 
 
 def _published(exchanges: Iterable[Exchange], file: Path) -> Iterator[str]:
-    texts = {each.id: [line.text for line in each.lines] + _replies([each]) for each in exchanges}
+    texts = ((each.id, [line.text for line in each.lines] + _replies([each])) for each in exchanges)
     yield from _leaked(texts, file)
 
 
-def _leaked(texts: Mapping[str, Sequence[str]], file: Path) -> Iterator[str]:
+def _leaked(texts: Iterable[tuple[str, Sequence[str]]], file: Path) -> Iterator[str]:
     known = set(file.read_text("utf-8").split())
-    for name, said in texts.items():
+    for name, said in texts:
         for gram in (gram for text in said for gram in grams(text, FOREIGN)):
             if fingerprint(gram) in known:
                 yield f"{name}: published elsewhere: {' '.join(gram)!r}"

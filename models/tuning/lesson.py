@@ -31,7 +31,7 @@ class Recipe:
     pace: float = 1e-3  # the highest learning rate
     decay: float = 0.0
     clip: float = 1.0
-    trim: float = 0.0  # of a batch's answers, the most surprising, from which nothing is learned
+    trim: float = 0.0  # of a batch's answers, the most surprising, which are not learned to be said
     apart: float = 0.0  # the weight of telling right answers from wrong ones
     seed: int = 7
 
@@ -117,7 +117,7 @@ class Answers:
         """How far wrong answers are from being told by how unlikely they are; 0 without any.
 
         Right and wrong answer the same words, said in two ways: what tells them apart is the way.
-        The difference is one of mean log-probabilities, as in ORPO (Hong et al. 2024).
+        The difference is one of mean log-probabilities, as in SimPO (Meng et al. 2024).
         """
         if not len(self.rivals):
             return self.losses.new_zeros(())

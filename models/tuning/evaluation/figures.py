@@ -39,7 +39,8 @@ def of_corpus(
         "steering": steering(exchanges, spoken, near, seed),
         "steering_by_all": steering(exchanges, spoken, near, seed, references),
         "manner": manner([reply for reply, _ in every], seed),
-        "leaks": _share([answer.leaked for answer in answers.values()]),
+        # What is live has been cut before it comes here.
+        "leaks": None if how is How.LIVE else _share([a.leaked for a in answers.values()]),
     }
     if how is How.THINK:
         found["thinking"] = thinking(exchanges, answers, seed)

@@ -15,8 +15,6 @@ from models.tuning.examples import asked
 from models.tuning.planned import heard, plan_of, planned
 from models.types import Turn
 
-Dialogue = tuple[Sequence[Turn], Sequence[Heard]]  # and what is to be heard in its last turn
-
 
 class How(StrEnum):
     """How a contestant is made to reply."""
@@ -90,17 +88,13 @@ def of_echomind(sample: Path, told: Told | None) -> list[Foreign]:
     return found
 
 
-def live_of_corpus(exchanges: Iterable[Exchange]) -> dict[str, Dialogue]:
+def live_of_corpus(exchanges: Iterable[Exchange]) -> dict[str, Sequence[Turn]]:
     """The scripts as the running system would hear them, by the questions' names."""
-    return {
-        name(each.id, way): (heard(each, way), [cue.heard for cue in each.variants[way].cues])
-        for each in exchanges
-        for way in Way
-    }
+    return {name(each.id, way): heard(each, way) for each in exchanges for way in Way}
 
 
-def live_of_echomind(sample: Path) -> dict[str, Dialogue]:
-    return {name: ([_said(case, cues)], cues) for name, case, cues in _echomind(sample)}
+def live_of_echomind(sample: Path) -> dict[str, Sequence[Turn]]:
+    return {name: [_said(case, cues)] for name, case, cues in _echomind(sample)}
 
 
 def _echomind(sample: Path) -> list[tuple[str, Case, list[Heard]]]:

@@ -179,6 +179,10 @@ def _overlap(label: str, name: str) -> Row:
     return label, lambda told: f"{told['overlap']['all'][name]:.3f}"
 
 
+def _leaks(told: Told) -> str:
+    return "–" if told["leaks"] is None else f"{told['leaks']:.0%}"
+
+
 def _opening(told: Told) -> str:
     found = told["manner"]["commonest opening"]
     return f"“{found['words']}” {found['share']:.0%}"
@@ -190,8 +194,8 @@ SECTIONS: Sequence[tuple[str, str, Sequence[Row]]] = (
         "The share of replies nearer to their own cue's reference than to the other cue's, by the "
         "author's reference or by three; who does not listen has 50 %. Both replies together: the "
         "share of scripts whose two replies are nearer to their own cue's references than to each "
-        "other's. By likelihood: the share of scripts whose own reference is the "
-        "likelier one. Nothing should follow from gender.",
+        "other's; by chance 50 %, and 0 for who says the same twice. By likelihood: the share of "
+        "scripts whose own reference is the likelier one. Nothing should follow from gender.",
         (
             ("both cues", lambda told: share(told["steering"]["all"])),
             ("target", lambda told: share(told["steering"]["target"])),
@@ -238,7 +242,7 @@ SECTIONS: Sequence[tuple[str, str, Sequence[Row]]] = (
                 "without a thought",
                 _either("thinking", lambda of: f"{of['without a thought']:.0%}"),
             ),
-            ("replies a note was cut from", lambda told: f"{told['leaks']:.0%}"),
+            ("replies a note was cut from", _leaks),
         ),
     ),
     (
