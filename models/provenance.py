@@ -196,11 +196,6 @@ def _kokoro(options: Options) -> Iterator[File]:
     yield _local(folder / "voices" / f"{options.get('voice', 'af_heart')}.bin")
 
 
-def _dual(options: Options) -> Iterator[File]:
-    if options.get("lead"):  # it ranks ways to go on
-        yield from map(_pinned, ("minilm", "minilm-tokenizer"))
-
-
 _MOONSHINE = _tabled(
     encoder="moonshine-encoder", decoder="moonshine-decoder", tokenizer="moonshine-tokenizer"
 )
@@ -212,7 +207,6 @@ MAKEUP: Mapping[tuple[str, str], Makeup] = {
     ("perceiver", "attune"): Makeup("onnxruntime", _perceiver),
     ("perceiver", "attune+hf"): Makeup("transformers", _second_opinion),
     ("perceiver", "attune+emotion2vec"): Makeup("onnxruntime", _second_opinion),
-    ("thinker", "dual"): Makeup(None, _dual),
     ("responder", "llamacpp"): Makeup("xllamacpp", _tabled(model="smollm2")),
     ("speaker", "hibari"): Makeup("hibari-tts", _hibari),
     ("speaker", "kokoro"): Makeup("onnxruntime", _kokoro),

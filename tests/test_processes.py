@@ -25,7 +25,6 @@ from starlette.types import Receive, Scope, Send
 from models import registry
 from models.errors import BackendError
 from models.percept import Affect, Conflict, Moment, Percept, Prosody
-from models.perception import words
 from models.registry import Choice
 from models.style import PLAIN, REPLY_EMOTIONS, Style
 from models.types import EAR_RATE, AudioChunk, SpokenChunk, Token, Turn
@@ -42,7 +41,6 @@ from server.processes.model_process import ATTENTION_SEC, Attentions, Listening,
 from server.processes.neighbours import Neighbours, inner_door
 from server.processes.remote import (
     Line,
-    RemoteEncoder,
     RemoteJudge,
     RemotePerceiver,
     RemoteResponder,
@@ -158,11 +156,6 @@ def test_a_dialogue_comes_across_with_its_percepts_and_sound(
     assert all(same_sound(a.audio, b.audio) for a, b in zip(came, dialogue, strict=True))
 
 
-def test_rows_of_vectors_come_across_in_their_shape() -> None:
-    rows = np.arange(12, dtype=np.float32).reshape(3, 4)
-    assert np.array_equal(messages.rows_in(across(messages.of_rows(rows))), rows)
-
-
 @pytest.mark.parametrize(
     ("head", "body"), [(b"{", b""), (b"[]", b""), (b"\xff", b"")], ids=("cut", "list", "bytes")
 )
@@ -181,12 +174,8 @@ def test_nobody_is_made_to_read_a_message_without_end() -> None:
 
 @asynccontextmanager
 async def served(folder: Path, **roles: Any) -> AsyncGenerator[Line, None]:
-    house = ModelHouse(standins(**roles))
-    try:
-        async with Listening(house, folder / "models"):
-            yield Line(folder / "models")
-    finally:
-        house.close()
+    async with Listening(ModelHouse(standins(**roles)), folder / "models"):
+        yield Line(folder / "models")
 
 
 async def until(condition: Any) -> None:
@@ -329,27 +318,6 @@ async def test_a_model_process_that_goes_breaks_off_its_calls_and_is_found_again
     async with served(tmp_path):
         assert await line.there()
         assert await RemoteTranscriber(line).transcribe(noise())
-
-
-async def test_a_thread_of_a_front_asks_the_sentence_encoder_of_the_model_process(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Lengths(words.Encoder):
-        def __init__(self) -> None:
-            pass
-
-        def encode(self, sentences: Sequence[str]) -> words.Rows:
-            return np.array([[len(each), 1.0] for each in sentences], np.float32)
-
-    monkeypatch.setattr(words, "_lent", Lengths())
-    encoder = RemoteEncoder(tmp_path / "models")
-    async with served(tmp_path):
-        rows = await asyncio.to_thread(encoder.encode, ["one", "three"])
-        assert rows.tolist() == [[3.0, 1.0], [5.0, 1.0]]
-        near = await asyncio.to_thread(encoder.nearness, "one", ["two"])
-        assert near == [pytest.approx(1.0)]
-    with pytest.raises(BackendError, match="started again"):
-        await asyncio.to_thread(encoder.encode, ["one"])
 
 
 async def test_many_calls_at_the_same_moment_are_all_answered(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def test_every_role_of_a_profile_is_described_and_fits_a_session_file(profile: s
 
 
 def test_every_backend_with_weights_names_them() -> None:
-    ours = {("thinker", "plain"), ("thinker", "tuned"), ("perceiver", "off")}
+    ours = {("thinker", name) for name in ("plain", "dual", "tuned")} | {("perceiver", "off")}
     elsewhere = {("transcriber", "openai"), ("responder", "vllm"), ("speaker", "openai")}
     for role, backends in registry.BACKENDS.items():
         for backend in backends:

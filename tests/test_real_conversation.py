@@ -15,6 +15,7 @@ from models.audio import resample
 from models.protocols import Models
 from models.style import PLAIN
 from models.types import EAR_RATE, WIRE_RATE, AudioChunk, Samples
+from server.bench.barge import REQUEST, STORY
 from server.config import PROFILES
 from tests.serving import serving
 from tests.talker import HUSH, Talker, play_until, talking
@@ -23,7 +24,6 @@ from tests.test_stock_clients import calling
 SPEECH = Path(__file__).parent / "data" / "speech"
 COMPLETED = "conversation.item.input_audio_transcription.completed"
 NOSE = {250: 1.0, 1100: 0.05, 2200: 0.02}  # Hz of a resonance, and its strength
-STORY = "Tell me a long story about the sea."
 
 
 @pytest.fixture(scope="module")
@@ -81,8 +81,11 @@ def hum(*pitches: float, seconds: float = 0.28) -> Samples:
 
 
 async def reply_sounds(models: Models, talker: Talker) -> str:
-    """Ask for a long reply and listen to its first second and a half; returns its id."""
-    await talker.send_audio(await spoken(models, STORY))
+    """Have a long story told again, and listen to its first second and a half; returns its id."""
+    content = [{"type": "output_text", "text": STORY}]
+    story = {"type": "message", "role": "assistant", "content": content}
+    await talker.send("conversation.item.create", item=story)
+    await talker.send_audio(await spoken(models, REQUEST))
     begun = await play_until(talker, "response.output_audio.delta")
     await talker.say(HUSH, 1.5)
     await talker.settle()

@@ -12,7 +12,7 @@ from models.errors import BackendError
 from models.thinking.followups import written
 from models.thinking.imagined import imagined
 from models.thinking.openings import NODS
-from models.thinking.plan import ReplyPlan, Strategy
+from models.thinking.plan import Intent, ReplyPlan, Strategy
 from models.thinking.told import SYSTEM, Told, note, thought
 from models.thinking.tuned import SURE, TunedThinker
 from models.tuning.examples import empathic, led
@@ -75,7 +75,7 @@ async def test_what_it_is_led_to_go_on_from_is_what_was_taught() -> None:
             responder, dialogue = Scripted("Hm."), heard(exchange, way)
             plan, _ = await replied(TunedThinker(lead=True), responder, *dialogue)
             taught = led(exchange, way, "Hm.")
-            if not taught:  # no model is asked, or there is no opening
+            if not taught or plan.said.intent is Intent.SHARES_BAD:  # no model, or no opening
                 assert not responder.asked or not plan.acknowledgement
                 continue
             assert responder.asked == [[*taught.turns, Turn("assistant", taught.begun)]]
@@ -250,8 +250,85 @@ async def test_led_it_stops_at_a_question_and_after_two_sentences() -> None:
 
 
 @pytest.mark.parametrize(
+    "words", ["Sing me something, please.", "Hello.", "My dog died.", "Thanks!"]
+)
+async def test_led_a_client_s_own_instructions_leave_the_wording_to_the_model(words: str) -> None:
+    """However long it goes on, however unsure it is, and whatever marks it sets."""
+    told = [*((f"Arr, verse {number}!", SURE - 2) for number in range(5)), ("It is [B].", SURE - 2)]
+    responder = Scripted(*weighed(*told))
+    thinker, asked = TunedThinker(lead=True), Turn("user", words)
+    _, said = await replied(thinker, responder, asked, instructions="You are a pirate.")
+    assert said.split() == " ".join(verse for verse, _ in told).split()
+    (prompt,) = responder.asked
+    assert not any("[" in turn.text for turn in prompt)  # no note is told
+
+
+async def test_led_not_even_a_part_makes_it_refuse_or_pretend() -> None:
+    told = ["Arr. ", "As an AI I cannot sing. ", "Arr."]
+    asked = Turn("user", "Sing me something, please.")
+    thinker = TunedThinker(lead=True)
+    _, said = await replied(thinker, Scripted(*told), asked, instructions="You are a pirate.")
+    assert said.strip() == "Arr."
+
+
+@pytest.mark.parametrize("words", ["My dog died yesterday.", "I lost my job today."])
+async def test_led_who_tells_of_something_bad_is_answered_in_words_of_ours(words: str) -> None:
+    plan, said, responder = await replied_led(["What kind of dog?"], Turn("user", words))
+    assert said == written(plan, words, []) and responder.asked == []
+
+
+async def test_led_what_was_said_before_is_not_said_again() -> None:
+    before = Turn("assistant", "Lovely! Which one is it?")
+    _, said, _ = await replied_led(["Which one is it?"], GOOD_NEWS, before, GOOD_NEWS)
+    assert said != "Which one is it?"
+
+
+async def test_led_a_model_that_keeps_somebody_waiting_is_left_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("models.thinking.tuned.LED_SEC", 0.01)
+    late = Late(asyncio.Event(), "Which one?")
+    plan, said = await replied(TunedThinker(lead=True), late, GOOD_NEWS)
+    assert said == written(plan, GOOD_NEWS.text, []) and late.open == 0
+    begin = asyncio.Event()
+    asyncio.get_running_loop().call_later(0.05, begin.set)
+    fact = Turn(
+        "user", "What is the capital of France?"
+    )  # nothing is said before: it is waited for
+    _, said = await replied(TunedThinker(lead=True), Late(begin, "Paris."), fact)
+    assert said.strip() == "Paris."
+
+
+async def test_led_a_nod_is_not_given_twice_in_a_row() -> None:
+    said, thinker = Turn("user", "I bought a new phone today."), TunedThinker(lead=True)
+    first = await thinker.think([said], Scripted())
+    again = await thinker.think(
+        [said, Turn("assistant", f"{first.acknowledgement} Which one?"), said], Scripted()
+    )
+    nods = first.acknowledgement, again.acknowledgement
+    assert set(nods) <= set(NODS[first.situation]) and len(set(nods)) == 2
+
+
+async def test_led_a_question_of_fact_is_answered_without_ado() -> None:
+    plan, said, _ = await replied_led(["It is", " Paris."], Turn("user", "What is the capital?"))
+    assert (plan.acknowledgement, said) == ("", "It is Paris.")
+
+
+async def test_a_written_sentence_names_the_matter_unless_the_opening_did() -> None:
+    exam = Turn("user", "I have my exam tomorrow.", known(emotion={"fear": 0.9}))
+    plan, said, _ = await replied_led([], exam)
+    assert plan.said.about == "your exam tomorrow"
+    assert (plan.said.about in plan.acknowledgement) != (plan.said.about in said)
+
+
+@pytest.mark.parametrize(
     "words",
-    ["I used to have one of those.", "As an AI, I have no phone.", "It has a lot of different and"],
+    [
+        "I used to have one of those.",
+        "As an AI, I have no phone.",
+        "It has a lot of different and",
+        "I'm your doctor, my name is Bob.",
+    ],
 )
 async def test_led_what_is_untrue_or_unfinished_is_not_said(words: str) -> None:
     plan, said, _ = await replied_led([words])

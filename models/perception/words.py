@@ -119,22 +119,9 @@ class Encoder:
         return [float(near) for near in np.einsum("sv,v->s", rows[1:], rows[0])]
 
 
-_lent: Encoder | None = None
-
-
+@cache
 def shared_encoder() -> Encoder:
     """The one that all in this process may use, from any thread: it keeps nothing of a sentence."""
-    return _lent or _own_encoder()
-
-
-def lend_encoder(encoder: Encoder) -> None:
-    """From now on this process uses another's, and loads none."""
-    global _lent
-    _lent = encoder
-
-
-@cache
-def _own_encoder() -> Encoder:
     return Encoder()
 
 

@@ -1,4 +1,4 @@
-"""How a reply goes on after its opening: what we would write, and where a small model may begin."""
+"""How a reply goes on after its opening: what we would write, and where a model may."""
 
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,6 @@ from models.thinking.plan import ReplyPlan
 @dataclass(frozen=True, slots=True)
 class FollowUps:
     written: tuple[str, ...]
-    leads: tuple[str, ...]
     about: tuple[str, ...]
     free: bool
 
@@ -22,7 +21,6 @@ def _table() -> Mapping[str, FollowUps]:
     return {
         name: FollowUps(
             tuple(row["written"]),
-            tuple(row["leads"]),
             tuple(row.get("about", ())),
             row.get("free", False),
         )
@@ -42,10 +40,6 @@ def written(plan: ReplyPlan, words: str, recent: Sequence[str]) -> str:
     said = " ".join(recent)
     fresh = [choice for choice in choices if choice not in said] or choices
     return fresh[crc32(words.encode()) % len(fresh)]
-
-
-def leads(situation: str) -> Sequence[str]:
-    return TABLE[situation].leads
 
 
 def free(situation: str) -> bool:

@@ -128,12 +128,10 @@ def _nearness(encoder: Encoder, pairs: Sequence[tuple[str, str]]) -> float:
 
 async def _compare(found: Sequence[Case]) -> tuple[list[Given], list[Given]]:
     responder = LlamaCpp()
-    led = DualThinker(lead=True)
     try:
         before = [await give(PlainThinker(), responder, case) for case in found]
-        after = [await give(led, responder, case) for case in found]
+        after = [await give(DualThinker(lead=True), responder, case) for case in found]
     finally:
-        led.close()
         responder.close()
     return before, after
 

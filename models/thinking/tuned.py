@@ -10,19 +10,20 @@ from models.errors import BackendError
 from models.protocols import Responder
 from models.thinking import distress, rules
 from models.thinking.followups import free, written
-from models.thinking.guards import pretends, refuses, unnoted
+from models.thinking.guards import apologises, stale, unnoted
 from models.thinking.openings import nod
-from models.thinking.plan import ReplyPlan
+from models.thinking.plan import Intent, ReplyPlan
 from models.thinking.refining import thought_over
 from models.thinking.sentences import Sentence, Weighing, sentences
 from models.thinking.told import SYSTEM, Told, note, parted, thought
-from models.thinking.wording import ours, sensible, theirs
+from models.thinking.wording import dishonest, honest, ours, sensible, theirs
 from models.types import Turn
 
 ROLE = "thinker"
 THOUGHT_TOKENS = 40
 THOUGHT_SEC = 1.0  # a thought that takes longer is not waited for
 SENTENCES = 2  # of a small model, after an opening
+LED_SEC = 1.5  # an opening is spoken in about a second; who has found nothing by then is left out
 SURE = -0.8  # the mean log-probability from which its sentences mostly make sense, read on dev
 
 
@@ -42,7 +43,9 @@ class TunedThinker:
             told: "plan": the model is told what the rules plan, which costs no time; "think": it
                 plans by itself first, and the rules only where it fails to.
             lead: whether replies open with the plan's own words, which can be spoken at once, and
-                go on in the model's where these are sure: for small models on slow machines.
+                go on in the model's where these are sure: for small models on slow machines. With
+                a client's own instructions the model is told these alone, and goes on as far as
+                it likes.
             distress_file: a table in place of models/thinking/distress.toml.
             helplines: where people in distress are told to turn, in place of the table's words.
         """
@@ -81,25 +84,51 @@ class TunedThinker:
         if settled := rules.settled(plan, instructions):
             yield settled
             return
-        weighing = Weighing(responder)
         said = False
-        if not self._lead or free(plan.situation):
-            asked = self._told_of(plan, instructions, dialogue)
-            async with (
-                aclosing(sensible(weighing, asked, max_tokens)) as tokens,
-                aclosing(unnoted(tokens)) as words,
-                aclosing(sound(sentences(words, weighing)) if self._lead else words) as given,
-            ):
-                async for word in given:
-                    said = said or any(map(str.isalnum, word))
-                    yield word
+        worded = self._worded(plan, instructions, dialogue, responder, max_tokens)
+        async with aclosing(worded) as words:
+            async for word in words:
+                said = said or any(map(str.isalnum, word))
+                yield word
         if not said:
             yield written(plan, theirs(dialogue), ours(dialogue))
 
-    def _told_of(self, plan: ReplyPlan, instructions: str, dialogue: Sequence[Turn]) -> list[Turn]:
+    async def _worded(
+        self,
+        plan: ReplyPlan,
+        instructions: str,
+        dialogue: Sequence[Turn],
+        responder: Responder,
+        max_tokens: int,
+    ) -> AsyncGenerator[str, None]:
+        """The model's own words, as far as they may be said."""
+        own = self._lead and bool(instructions.strip())  # a client with a wish has its way
+        if self._lead and not own and not _free(plan):
+            return
+        weighing = Weighing(responder)
+        asked = self._told_of(plan, instructions, dialogue, noted=not own)
+        async with (
+            aclosing(sensible(weighing, asked, max_tokens)) as tokens,
+            aclosing(tokens if own else unnoted(tokens)) as words,
+        ):
+            if not self._lead:
+                async for word in words:
+                    yield word
+                return
+            found = sentences(words, weighing)
+            sayable = honest(found) if own else sound(found, plan, ours(dialogue))
+            wait = LED_SEC if plan.acknowledgement and not own else None
+            async with aclosing(in_time(sayable, wait)) as given:
+                async for sentence in given:
+                    yield f"{sentence} "
+
+    def _told_of(
+        self, plan: ReplyPlan, instructions: str, dialogue: Sequence[Turn], *, noted: bool
+    ) -> list[Turn]:
         """What the model is asked, and how its reply has begun."""
         thinks = self._thinks(dialogue)
-        asked = _asked(instructions, dialogue, note(plan, Told.THINK if thinks else Told.PLAN))
+        remark = note(plan, Told.THINK if thinks else Told.PLAN) if noted else ""
+        asked = _asked(instructions, dialogue, remark)
         begun = [thought(plan) if thinks else "", plan.acknowledgement]
         return [*asked, Turn("assistant", " ".join(filter(None, begun)))] if any(begun) else asked
 
@@ -118,22 +147,55 @@ def _nod(plan: ReplyPlan, dialogue: Sequence[Turn]) -> str:
     return nod(plan.situation, ours(dialogue), theirs(dialogue))
 
 
-async def sound(found: AsyncGenerator[Sentence, None]) -> AsyncGenerator[str, None]:
-    """The first sentences, up to a question, or to one that is unsure, unfinished or untrue."""
+def _free(plan: ReplyPlan) -> bool:
+    """Whether the model may go on by itself: not where the words themselves tell of something bad,
+    whoever says them how."""
+    return free(plan.situation) and plan.said.intent is not Intent.SHARES_BAD
+
+
+async def sound(
+    found: AsyncGenerator[Sentence, None], plan: ReplyPlan, recent: Sequence[str]
+) -> AsyncGenerator[str, None]:
+    """The first sentences, up to a question, or to one that should not be said."""
     given = 0
     async with aclosing(found):
         async for sentence in found:
-            if given == SENTENCES or not _sound(sentence):
+            if given == SENTENCES or not _sound(sentence, plan, recent):
                 return
-            yield f"{sentence.text} "
+            yield sentence.text
             given += 1
             if sentence.asks:
                 return
 
 
-def _sound(sentence: Sentence) -> bool:
+async def in_time(
+    found: AsyncGenerator[str, None], seconds: float | None
+) -> AsyncGenerator[str, None]:
+    """All that is found, or nothing if the first keeps somebody waiting for longer."""
+    async with aclosing(found):
+        try:
+            async with asyncio.timeout(seconds):
+                first = await anext(found, None)
+        except TimeoutError:
+            return
+        if first is None:
+            return
+        yield first
+        async for each in found:
+            yield each
+
+
+def _sound(sentence: Sentence, plan: ReplyPlan, recent: Sequence[str]) -> bool:
+    """Sure, whole, honest, of some use, and nothing that was said before."""
     sure = sentence.sureness is None or sentence.sureness >= SURE
-    return sure and sentence.whole and not (refuses(sentence.text) or pretends(sentence.text))
+    return (
+        sure
+        and sentence.whole
+        and not dishonest(sentence)
+        and not stale(sentence.text)
+        and not (apologises(sentence.text) and apologises(plan.acknowledgement))
+        and all(sentence.text not in said for said in recent)
+    )
 
 
 def _asked(instructions: str, dialogue: Sequence[Turn], remark: str) -> list[Turn]:

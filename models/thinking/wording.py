@@ -4,8 +4,9 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
 from models.protocols import Responder
-from models.thinking.guards import unlooped
+from models.thinking.guards import pretends, refuses, unlooped
 from models.thinking.plan import REMEMBERED
+from models.thinking.sentences import Sentence
 from models.types import Turn
 from models.unmarked import plain
 
@@ -31,3 +32,20 @@ async def sensible(
     ):
         async for word in words:
             yield word
+
+
+async def honest(
+    found: AsyncGenerator[Sentence, None], most: int | None = None
+) -> AsyncGenerator[str, None]:
+    """The first sentences, or all, up to one that refuses or pretends."""
+    given = 0
+    async with aclosing(found):
+        async for sentence in found:
+            if given == most or dishonest(sentence):
+                return
+            yield sentence.text
+            given += 1
+
+
+def dishonest(sentence: Sentence) -> bool:
+    return refuses(sentence.text) or pretends(sentence.text)

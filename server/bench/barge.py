@@ -23,7 +23,16 @@ from server.consent import Consent
 INTERRUPTIONS = 20  # by each client
 BROWSER_PIECE_SEC = 0.04  # what a page sends at once
 ACK_SEC = 0.1
-REQUEST = "Tell me a long story about an old sailor and his dog."  # half a minute of reply
+# Half a minute of reply, whatever the reply model likes to say: what was said is said again.
+STORY = (
+    "There was an old sailor who lived with his dog above the harbour. Every morning the two of "
+    "them walked down to the boats and counted them, one by one, and every morning there was one "
+    "too few. The sailor said it had gone out early. The dog said nothing, for he knew where it "
+    "was. One night, when the wind had gone to sleep, he led the old man along the shore to a cove "
+    "that nobody had a name for. There lay the boat, with its sail put away and a lamp lit, as if "
+    "somebody had just stepped ashore to look for them."
+)
+REQUEST = "Can you say that again?"
 INTO_REPLY_SEC = (0.8, 1.1, 1.5, 2.0)  # how far into it someone speaks
 PATIENCE_SEC = 10.0
 AFTERWARDS_SEC = 1.8  # to wait for what comes of a sound that is no interruption
@@ -134,9 +143,12 @@ async def _hearing(
         ) as microphone:
             listener = Listener(call, microphone)
             acknowledging = asyncio.create_task(_acknowledge(listener)) if ours else None
-            content = [{"type": "input_text", "text": REQUEST}]
-            item = {"type": "message", "role": "user", "content": content}
-            await call.send(type="conversation.item.create", item=item)
+            for role, kind, text in (
+                ("assistant", "output_text", STORY),
+                ("user", "input_text", REQUEST),
+            ):
+                item = {"type": "message", "role": role, "content": [{"type": kind, "text": text}]}
+                await call.send(type="conversation.item.create", item=item)
             await call.send(type="response.create")
             try:
                 yield listener

@@ -143,11 +143,3 @@ def of_token(token: str) -> Message:
 def token_in(message: Message) -> str:
     text, logprob = str(message.head["token"]), message.head.get("logprob")
     return text if logprob is None else Token(text, float(logprob))
-
-
-def of_rows(rows: NDArray[np.float32]) -> Message:
-    return Message({"shape": list(rows.shape)}, array_bytes(rows))
-
-
-def rows_in(message: Message) -> NDArray[np.float32]:
-    return array_in(message).reshape(message.head["shape"])

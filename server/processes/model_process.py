@@ -15,10 +15,8 @@ from pydantic import ValidationError
 from models import registry
 from models.due import needed
 from models.errors import BackendError
-from models.perception.words import shared_encoder
 from models.protocols import Attention, Models
 from models.warm import warm
-from models.worker import Worker
 from server.config import Config, choices
 from server.launch import settle_memory, uvloop_run
 from server.private_log import where
@@ -64,20 +62,15 @@ class ModelHouse:
     def __init__(self, models: Models) -> None:
         self._models = models
         self._attentions = Attentions(models)
-        self._encoding = Worker("encoding")
         self._answers = {
             "card": self._card,
             "finished": self._finished,
             "transcribe": self._transcribe,
             "perceive": self._perceive,
             "glance": self._glance,
-            "encode": self._encode,
             "respond": self._respond,
             "speak": self._speak,
         }
-
-    def close(self) -> None:
-        self._encoding.close()
 
     async def meet(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -162,11 +155,6 @@ class ModelHouse:
         attention = self._attentions.of(asked.head["attention"])
         yield messages.of_percept(await attention.glance(messages.sound_in(asked)))
 
-    async def _encode(self, asked: Message) -> AsyncGenerator[Message, None]:
-        sentences = [str(each) for each in asked.head["sentences"]]
-        rows = await self._encoding.run(lambda: shared_encoder().encode(sentences))
-        yield messages.of_rows(rows)
-
     async def _respond(self, asked: Message) -> AsyncGenerator[Message, None]:
         dialogue, max_tokens = messages.dialogue_in(asked)
         async with aclosing(self._models.responder.respond(dialogue, max_tokens)) as tokens:
@@ -215,13 +203,9 @@ async def serve(models: Models, path: Path, ready: Callable[[], None]) -> None:
     stop = asyncio.Event()
     for sign in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(sign, stop.set)
-    house = ModelHouse(models)
-    try:
-        async with Listening(house, path):
-            ready()
-            await stop.wait()
-    finally:
-        house.close()
+    async with Listening(ModelHouse(models), path):
+        ready()
+        await stop.wait()
 
 
 class Listening:

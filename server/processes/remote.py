@@ -5,30 +5,24 @@ dies breaks off what it was doing and nothing else, and the next call finds its 
 """
 
 import asyncio
-import socket
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-import numpy as np
-from numpy.typing import NDArray
-
 from models.due import due
 from models.errors import BackendError
 from models.percept import Percept
-from models.perception.words import Encoder
 from models.protocols import Attention
 from models.style import Style
 from models.types import AudioChunk, SpokenChunk, Turn
 from server.processes import messages
-from server.processes.messages import BUFFER, SIZES, Message, Unreadable
+from server.processes.messages import BUFFER, Message, Unreadable
 
 GONE = "The models are being started again; please try again in a moment."
 MORE = b"+"
 THERE_SEC = 2.0
-BLOCKED_SEC = 30.0  # a thread waits for the encoder
 
 Connected = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
@@ -156,33 +150,3 @@ class RemoteSpeaker:
         async with aclosing(self._line.stream("speaker", "speak", asked)) as items:
             async for item in items:
                 yield messages.spoken_in(item)
-
-
-class RemoteEncoder(Encoder):
-    """The sentence encoder, for those who ask it in a thread."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def encode(self, sentences: Sequence[str]) -> NDArray[np.float32]:
-        asked = Message({"role": "thinker", "do": "encode", "sentences": list(sentences)})
-        try:
-            with socket.socket(socket.AF_UNIX) as line:
-                line.settimeout(BLOCKED_SEC)
-                line.connect(str(self._path))
-                line.sendall(asked.packed())
-                with line.makefile("rb") as answers:
-                    head, body = messages.sizes(_exactly(answers.read(SIZES.size), SIZES.size))
-                    told = messages.opened(
-                        _exactly(answers.read(head), head), _exactly(answers.read(body), body)
-                    )
-        except (OSError, Unreadable) as error:
-            raise BackendError("thinker", GONE) from error
-        _raise_what_failed(told)
-        return messages.rows_in(told)
-
-
-def _exactly(data: bytes, size: int) -> bytes:
-    if len(data) != size:
-        raise Unreadable("it broke off")
-    return data

@@ -8,14 +8,12 @@ from typing import Any
 import numpy as np
 
 from models import registry
-from models.perception import words
 from models.protocols import Models
 from models.registry import Choice
 from models.types import FRAME
 from server.processes.messages import Message
 from server.processes.remote import (
     Line,
-    RemoteEncoder,
     RemoteJudge,
     RemotePerceiver,
     RemoteResponder,
@@ -25,7 +23,7 @@ from server.processes.remote import (
 
 log = logging.getLogger(__name__)
 
-# Asked for every 32 ms of everybody, and tiny; and rules, whose one network is lent to them.
+# Asked for every 32 ms of everybody, and tiny; and rules, which have no network.
 OWN_ROLES = ("voice_detector", "thinker")
 # Without weights: they ask a server, to which each front may have its own connections.
 OWN_BACKENDS = {
@@ -43,7 +41,6 @@ def is_own(role: str, choice: Choice) -> bool:
 
 async def models_of_a_front(choices: Mapping[str, Choice], line: Line) -> Models:
     """All roles, warm; nobody is asked twice for the same weights."""
-    words.lend_encoder(RemoteEncoder(line.path))
     card = (await line.ask("perceiver", "card", Message())).head
     found: dict[str, Any] = {
         "turn_judge": RemoteJudge(line),
