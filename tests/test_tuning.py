@@ -180,7 +180,9 @@ def test_every_example_comes_once_in_an_epoch(taught: list[Fork]) -> None:
 def test_the_ways_of_saying_one_thing_are_read_together(tokenizer: Any, taught: list[Fork]) -> None:
     alone = [encode(tokenizer, each) for each in examples.empathy(load(Split.DEV)[:8], [], 7)]
     assert [len(each.rests) for each in taught] == [3] * 8
-    assert sum(map(len, taught)) < 0.75 * sum(len(row.tokens) for row in alone)
+    apart = sum(len(row.tokens) for row in alone)
+    apart += sum(row.read + len(row.wrong) for row in alone if row.wrong)
+    assert sum(map(len, taught)) < 0.65 * apart
     for row, rest in zip(alone, (r for each in taught for r in each.rests), strict=True):
         assert row.tokens[-len(rest.tokens) :] == rest.tokens and rest.read >= 1
 
@@ -272,7 +274,7 @@ def test_right_answers_are_learned_to_be_told_from_wrong_ones(
         learn(network, forks, forks, recipe, tmp_path / str(apart), 2, lambda *_: None)
         confused[apart] = weigh(network, padded(forks, 2)).confusion().item()
         assert read_log(tmp_path / str(apart))[-1].told_apart is not None
-    assert confused[5.0] < 0.8 * confused[0.0]
+    assert confused[5.0] < confused[0.0] - 0.05
 
 
 def test_what_two_genders_say_alike_has_no_wrong_answer() -> None:

@@ -175,6 +175,8 @@ def checked_on(
     network: Any, forks: Sequence[Fork], size: int, pad: int
 ) -> tuple[float | None, float | None]:
     """Over held-out examples: the loss, and how many are told from a wrong one; None if none."""
+    if not forks:
+        return None, None
     losses: list[tuple[float, int]] = []
     apart: list[bool] = []
     network.eval()
@@ -187,7 +189,7 @@ def checked_on(
     network.train()
     count = sum(n for _, n in losses)
     return (
-        round(sum(loss * n for loss, n in losses) / count, 4) if count else None,
+        round(sum(loss * n for loss, n in losses) / count, 4),
         round(sum(apart) / len(apart), 4) if apart else None,
     )
 
