@@ -75,7 +75,10 @@ class Thinker(Protocol):
     ) -> ReplyPlan: ...
 
     def prompt(self, instructions: str, dialogue: Sequence[Turn]) -> list[Turn]:
-        """What the responder will be asked, as far as that is known before there is a plan."""
+        """What the responder will be asked, as far as that is known before there is a plan.
+
+        Nothing where it will not be asked at all.
+        """
         ...
 
     def answer(

@@ -106,7 +106,8 @@ class Replies:
 
     async def _read(self, turns: list[Turn]) -> None:
         models = self._room.models
-        prompt = models.thinker.prompt(self._room.config.instructions, turns)
+        if not (prompt := models.thinker.prompt(self._room.config.instructions, turns)):
+            return
         try:
             with needed(later):
                 async with aclosing(models.responder.respond(prompt, 1)) as tokens:

@@ -127,6 +127,15 @@ async def test_led_talk_goes_on_in_words_of_ours_and_no_model_is_asked(
         assert responder.asked == []
 
 
+async def test_led_only_what_the_model_is_asked_is_read_ahead(leading: DualThinker) -> None:
+    assert leading.prompt("", [Turn("user", "I bought a new")]) == []
+    question = [Turn("user", "What is the tallest mountain?")]
+    responder = Scripted("Everest.")
+    await replied(leading, responder, *question)
+    assert responder.asked == [leading.prompt("", question)]
+    assert leading.prompt("You are a pirate.", [Turn("user", "I bought a new")])
+
+
 async def test_led_a_question_of_fact_is_left_to_the_model(leading: DualThinker) -> None:
     asked = Turn("user", "What is the tallest mountain?")
     for told, heard in (

@@ -13,7 +13,8 @@ from models.thinking import rules
 from models.thinking.dual import DualThinker
 from models.thinking.plan import ReplyPlan
 from models.thinking.rules import PASTED
-from models.types import SpokenChunk, Turn
+from models.types import AudioChunk, SpokenChunk, Turn
+from tests.fakes import Scripted
 from tests.serving import serving, standins
 from tests.talker import play_until, talking
 
@@ -64,3 +65,27 @@ async def test_a_long_paste_is_read_beside_the_loop_and_speech_in_it(
         await thinker.think([Turn("user", text)], StandinResponder())
     spoken, pasted = read_in
     assert spoken is threading.current_thread() and pasted is not spoken
+
+
+class Tells:
+    """A Transcriber that hears the same words in everything."""
+
+    def __init__(self, words: str) -> None:
+        self._words = words
+
+    async def transcribe(self, audio: AudioChunk) -> str:
+        return self._words
+
+
+@pytest.mark.parametrize(
+    ("words", "asked"), [("I bought a new phone today.", False), ("What is a comet?", True)]
+)
+async def test_a_reply_model_that_is_spared_talk_reads_none_of_it(words: str, asked: bool) -> None:
+    """Neither while it is said nor afterwards."""
+    responder = Scripted("It is ice.")
+    models = standins(thinker=DualThinker(lead=True), responder=responder, transcriber=Tells(words))
+    async with serving(models) as (url, _), talking(url) as talker:
+        await talker.ask(voice=2.0)
+        done = (await play_until(talker, "response.done"))["response"]
+    assert done["status"] == "completed" and done["output"]
+    assert bool(responder.asked) == asked

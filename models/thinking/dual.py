@@ -64,7 +64,12 @@ class DualThinker:
         return plan
 
     def prompt(self, instructions: str, dialogue: Sequence[Turn]) -> list[Turn]:
-        return self._asked(instructions, dialogue, "")
+        """Nothing where the words so far are none that the model would be asked about."""
+        asked = self._asked(instructions, dialogue, "")
+        if not self._lead or instructions.strip() or rules.lengthy(dialogue):
+            return asked
+        plan = rules.plan(dialogue, self._distress)
+        return asked if plan.situation in MATTERS_OF_FACT else []
 
     async def answer(
         self,

@@ -215,9 +215,14 @@ def plan(turns: Sequence[Turn], distress: Distress) -> ReplyPlan:
 
 async def plan_aside(turns: Sequence[Turn], distress: Distress) -> ReplyPlan:
     """The plan, made in a thread where there is much to read."""
-    if sum(len(turn.text) for turn in turns) > PASTED:
+    if lengthy(turns):
         return await asyncio.to_thread(plan, turns, distress)
     return plan(turns, distress)
+
+
+def lengthy(turns: Sequence[Turn]) -> bool:
+    """Whether others should not wait while this is read."""
+    return sum(len(turn.text) for turn in turns) > PASTED
 
 
 def settled(plan: ReplyPlan, instructions: str) -> str:
