@@ -13,7 +13,7 @@ from models.thinking.openings import nod
 from models.thinking.plan import ReplyPlan
 from models.thinking.prompts import GUIDANCE, Strength, note
 from models.thinking.refining import refined
-from models.thinking.sentences import Weighing, sentences
+from models.thinking.sentences import sentences
 from models.thinking.wording import honest, ours, sensible, theirs
 from models.types import Turn
 
@@ -112,8 +112,8 @@ class DualThinker:
                 async for word in words:
                     yield word
                 return
-            found = sentences(words, Weighing(responder))
-            async with aclosing(honest(found, None if own else SENTENCES)) as given:
+            most = None if own else SENTENCES
+            async with aclosing(honest(sentences(words), most)) as given:
                 async for sentence in given:
                     yield f"{sentence} "
 

@@ -49,14 +49,18 @@ class Weighing:
 
 
 async def sentences(
-    words: AsyncIterable[str], weighing: Weighing
+    words: AsyncIterable[str], weighing: Weighing | None = None
 ) -> AsyncGenerator[Sentence, None]:
     """Each as soon as the next begins; what was said of how sure the model was goes with it."""
+
+    def sureness(begun: str = "") -> float | None:
+        return weighing.sureness(begun) if weighing else None
+
     text = ""
     async for word in words:
         text += word
         while (found := SENTENCE.match(text)) and found.end() < len(text):
             text = text[found.end() :]
-            yield Sentence(found[1], True, weighing.sureness(text.lstrip()))
+            yield Sentence(found[1], True, sureness(text.lstrip()))
     if text.strip():
-        yield Sentence(text.strip(), bool(SENTENCE.match(text)), weighing.sureness())
+        yield Sentence(text.strip(), bool(SENTENCE.match(text)), sureness())

@@ -1,6 +1,6 @@
 """Asking a responder every question once, and what of its answers is speech."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 
@@ -64,7 +64,3 @@ async def collect(
 async def _whole(responder: Responder, question: Question) -> str:
     async with aclosing(responder.respond(list(question.turns), TOKENS)) as tokens:
         return "".join([token async for token in tokens]).strip()
-
-
-def speeches(answers: Mapping[str, Answer], ids: Iterable[str]) -> list[str]:
-    return [answers[name].speech for name in ids]
