@@ -5,14 +5,26 @@ ARG PYTHON=3.11-slim
 
 # --- packages: what pip and its caches leave behind stays in this stage
 FROM python:${PYTHON} AS packages
-ARG PROFILE=embedded
-ARG EXTRAS=""
 WORKDIR /app
 RUN python -m venv /opt/venv
 ENV PATH=/opt/venv/bin:$PATH
+# What is locked, and audited: each package in its one version, refused if its hash is another. Made
+# anew only if the lock changes, and shared by all profiles.
+COPY requirements.lock ./
+RUN pip install --no-cache-dir --require-hashes -r requirements.lock
+# The project brings no package of its own. Extras are not in the lock: they come in the versions of
+# pyproject.toml, and leave what is locked as it is. pip would ask for a hash of all if it saw one in
+# a constraint, so only names and versions are taken. The check fails if the lock fell behind.
+ARG PROFILE=embedded
+ARG EXTRAS=""
 COPY pyproject.toml README.md ./
 RUN if [ "$PROFILE" = gpu ]; then EXTRAS="gpu${EXTRAS:+,$EXTRAS}"; fi; \
-    pip install --no-cache-dir -e ".${EXTRAS:+[$EXTRAS]}"
+    pip install --no-cache-dir --no-deps -e . \
+    && if [ -n "$EXTRAS" ]; then \
+        grep -o '^[A-Za-z0-9._-]*==[^ ;]*' requirements.lock > locked.txt \
+        && pip install --no-cache-dir -c locked.txt -e ".[$EXTRAS]"; \
+    fi \
+    && pip check
 
 # --- weights: fetched anew only if their table changes. Those a GPU needs come from the hub, at first
 # start or with a volume mounted at /opt/attune.

@@ -5,6 +5,7 @@
 
 PYTHON := $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
+LOCKED := .venv/locked.txt
 PIP := -m pip install --quiet --disable-pip-version-check
 MARKS ?= not gpu
 RUNS ?= runs
@@ -33,9 +34,10 @@ test-all: .venv/.installed-dev .venv/.installed-train .venv/.installed-gpu .venv
 	@if grep -rq --include='test_*.py' 'mark\.browser' tests; then $(MAKE) --no-print-directory chromium; fi
 	@$(BIN)/python -m pytest -m "$(MARKS)" || { code=$$?; test $$code -eq 5 && echo "no test carries: $(MARKS)" || exit $$code; }
 
-check: .venv/.installed-dev  ## Lint, format and types
+check: .venv/.installed-dev  ## Lint, format, types, and that what is installed is what is locked
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
+	@$(BIN)/python -m server.audit --offline --installed
 	@$(BIN)/mypy
 
 bench: .venv/.installed-dev  ## Measure latency, load and capacity; prints JSON, keeps it and draws it
@@ -107,29 +109,34 @@ clean:  ## Remove environments and caches; recordings and weights stay
 	@echo "making .venv"
 	@"$(PYTHON)" -m venv .venv || { rm -rf .venv; exit 1; }
 
-.venv/.installed: pyproject.toml | .venv/bin/python
+# What is tested here is what an image holds: the lock's versions, without the hashes, of which pip
+# would want one for every tool if it saw any.
+$(LOCKED): requirements.lock | .venv/bin/python
+	@grep -o '^[A-Za-z0-9._-]*==[^ ;]*' $< > $@
+
+.venv/.installed: pyproject.toml $(LOCKED) | .venv/bin/python
 	@echo "installing what it runs on"
-	@$(BIN)/python $(PIP) -e .
+	@$(BIN)/python $(PIP) -c $(LOCKED) -e .
 	@touch $@
 
-.venv/.installed-dev: pyproject.toml | .venv/bin/python
+.venv/.installed-dev: pyproject.toml $(LOCKED) | .venv/bin/python
 	@echo "installing what it runs on and the tools of development"
-	@$(BIN)/python $(PIP) -e '.[dev]'
+	@$(BIN)/python $(PIP) -c $(LOCKED) -e '.[dev]'
 	@touch .venv/.installed $@
 
-.venv/.installed-train: pyproject.toml | .venv/bin/python
+.venv/.installed-train: pyproject.toml $(LOCKED) | .venv/bin/python
 	@echo "installing what training runs on"
-	@$(BIN)/python $(PIP) -e '.[train]'
+	@$(BIN)/python $(PIP) -c $(LOCKED) -e '.[train]'
 	@touch .venv/.installed $@
 
-.venv/.installed-gpu: pyproject.toml | .venv/bin/python
+.venv/.installed-gpu: pyproject.toml $(LOCKED) | .venv/bin/python
 	@echo "installing what the gpu profile runs on"
-	@$(BIN)/python $(PIP) -e '.[gpu]'
+	@$(BIN)/python $(PIP) -c $(LOCKED) -e '.[gpu]'
 	@touch .venv/.installed $@
 
-.venv/.installed-score: pyproject.toml | .venv/bin/python
+.venv/.installed-score: pyproject.toml $(LOCKED) | .venv/bin/python
 	@echo "installing what scoring with further networks, and on many machines, runs on"
-	@$(BIN)/python $(PIP) -e '.[score,ray]'
+	@$(BIN)/python $(PIP) -c $(LOCKED) -e '.[score,ray]'
 	@touch .venv/.installed $@
 
 .venv-vllm/.gpu: requirements/vllm.txt | .venv/bin/python

@@ -3,14 +3,16 @@
 import json
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import metadata, util
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
-from server import advisories, locked
+from server import advisories, locked, needed
 from server.locked import Locked
 
 SERVICE_SEC = 300  # for pip-audit to ask about every package
@@ -28,6 +30,9 @@ def main(
     offline: Annotated[
         bool, typer.Option("--offline", help="Do not ask anybody; what needs asking stays unknown.")
     ] = False,
+    installed: Annotated[
+        bool, typer.Option("--installed", help="Another version here than the locked is wrong.")
+    ] = False,
 ) -> None:
     """Look at the lock, and at what is known about each package in it.
 
@@ -38,12 +43,16 @@ def main(
     except (OSError, locked.BadLock) as error:
         print(f"audit: {lock_file} cannot be read: {error}", file=sys.stderr)
         raise typer.Exit(WEAK) from None
-    wrong = locked.complaints(lock, locked.wanted())
+    asked = locked.wanted()
+    wrong = [*locked.complaints(lock, asked), *_incomplete(lock, asked)]
     for complaint in wrong:
         print(f"lock: {complaint}")
     print(f"lock: {len(lock)} packages, {len(wrong)} complaints")
-    _say_installed(lock)
-    code = WEAK if wrong else 0
+    others = _installed_otherwise(lock)
+    print(f"installed here in another version: {', '.join(others) or 'none'}")
+    if installed and others:
+        print("installed: not what is locked; rm .venv/.installed*, and make installs it again")
+    code = WEAK if wrong or (installed and others) else 0
     if advisory_files is not None:
         code = max(code, _by_files(advisory_files, lock))
     elif offline:
@@ -53,8 +62,18 @@ def main(
     raise typer.Exit(code)
 
 
-def _say_installed(lock: Mapping[str, Locked]) -> None:
-    """Told, and not held against anybody: the project allows for others than the locked ones."""
+def _incomplete(lock: Mapping[str, Locked], asked: Sequence[Requirement]) -> list[str]:
+    """What locked packages need, and pip would refuse to install for want of a hash."""
+    found = {
+        f"{canonicalize_name(need.name)}, which {whose} needs, is not locked"
+        for whose, need in needed.needed(asked)
+        if canonicalize_name(need.name) not in lock
+    }
+    return sorted(found)
+
+
+def _installed_otherwise(lock: Mapping[str, Locked]) -> list[str]:
+    """Told in any case; held against nobody who does not ask for that."""
     others = []
     for name, package in lock.items():
         try:
@@ -63,7 +82,7 @@ def _say_installed(lock: Mapping[str, Locked]) -> None:
             continue
         if here != str(package.version):
             others.append(f"{name} {here} (locked: {package.version})")
-    print(f"installed here in another version: {', '.join(others) or 'none'}")
+    return others
 
 
 def _by_files(place: Path, lock: Mapping[str, Locked]) -> int:

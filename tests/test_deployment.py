@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from itertools import takewhile
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -16,7 +17,7 @@ import pytest
 import typer
 import yaml
 
-from server import app
+from server import app, locked
 from server.config import Config, choices, read
 from server.healthcheck import main as healthcheck
 from tests.image_steps import Building, copied, steps, words
@@ -110,34 +111,84 @@ def test_the_image_does_not_run_as_root_and_says_how_it_is() -> None:
     assert "server.healthcheck" in by_name["HEALTHCHECK"]
 
 
+def pip_calls(args: dict[str, str], folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What the steps, run as they stand, ask of a pip that only writes it down."""
+    pip = folder / "pip"
+    pip.write_text('#!/bin/sh\necho "$@" >> "$TOLD"\n')
+    pip.chmod(0o755)
+    building = Building(folder / "root", args)
+
+    def run(command: list[str]) -> None:
+        if "pip " in command[-1]:
+            path = f"{folder}:{os.environ['PATH']}"
+            env = {**building.made.env, "PATH": path, "TOLD": str(folder / "told")}
+            subprocess.run(command, env=env, cwd=folder / "root/app", check=True)
+
+    monkeypatch.setattr(building, "run", run)
+    building.follow(DOCKERFILE.split("\nFROM packages AS weights")[0])
+    return (folder / "told").read_text().splitlines()
+
+
+LOCKED_PACKAGES = "install --no-cache-dir --require-hashes -r requirements.lock"
+PROJECT_ALONE = "install --no-cache-dir --no-deps -e ."
+
+
+def test_the_image_installs_what_is_locked_by_hash_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert pip_calls({}, tmp_path, monkeypatch) == [LOCKED_PACKAGES, PROJECT_ALONE, "check"]
+
+
+def test_pip_is_asked_nowhere_else_in_the_image() -> None:
+    asking = [step.rest for step in steps(DOCKERFILE) if step.name == "RUN" and "pip" in step.rest]
+    assert len(asking) == 2
+    after = DOCKERFILE.split("\nFROM packages AS weights")[1]
+    assert not any("pip" in step.rest for step in steps(after) if step.name == "RUN")
+
+
 @pytest.mark.parametrize(
     ("args", "installed"),
     [
-        ({}, "."),
         ({"PROFILE": "gpu"}, ".[gpu]"),
         ({"EXTRAS": "tracing,s3"}, ".[tracing,s3]"),
         ({"PROFILE": "gpu", "EXTRAS": "s3"}, ".[gpu,s3]"),
     ],
 )
-def test_the_image_holds_the_extras_of_its_profile_and_those_asked_for(
+def test_extras_come_after_what_is_locked_and_leave_it_as_it_is(
     args: dict[str, str], installed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The step is run as it stands, with a pip that only tells what it was to install."""
-    pip = tmp_path / "pip"
-    pip.write_text('#!/bin/sh\nfor last; do :; done; printf "%s" "$last" > "$TOLD"\n')
-    pip.chmod(0o755)
-    building = Building(tmp_path / "root", args)
-
-    def run(command: list[str]) -> None:
-        if "pip install" in command[-1]:
-            path = f"{tmp_path}:{os.environ['PATH']}"
-            env = {**building.made.env, "PATH": path, "TOLD": str(tmp_path / "told")}
-            subprocess.run(command, env=env, check=True)
-
-    monkeypatch.setattr(building, "run", run)
-    building.follow(DOCKERFILE.split("\nFROM packages AS weights")[0])
-    assert (tmp_path / "told").read_text() == installed
+    extras = f"install --no-cache-dir -c locked.txt -e {installed}"
+    asked = pip_calls(args, tmp_path, monkeypatch)
+    assert asked == [LOCKED_PACKAGES, PROJECT_ALONE, extras, "check"]
     assert set(re.findall(r"\w+", installed)) <= set(EXTRAS)
+    # pip refuses constraints with hashes here; every package has its line all the same.
+    bounds = (tmp_path / "root/app/locked.txt").read_text().splitlines()
+    assert bounds == [f"{name}=={each.version}" for name, each in locked.read().items()]
+
+
+@pytest.mark.parametrize("target", ["", "-dev", "-train", "-gpu", "-score"])
+def test_what_is_tested_here_is_what_an_image_holds(target: str) -> None:
+    """make only tells what it would do."""
+    told = [
+        "make",
+        "--dry-run",
+        "--always-make",
+        "--no-print-directory",
+        f".venv/.installed{target}",
+    ]
+    said = subprocess.run(told, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    (view,) = [line for line in said.splitlines() if line.startswith("grep ")]
+    in_image = re.search(r"grep -o '.+?' requirements.lock", DOCKERFILE)
+    assert in_image and view == f"{in_image[0]} > .venv/locked.txt"
+    assert re.findall(r"pip install .*(-c \S+) -e", said) == ["-c .venv/locked.txt"]
+
+
+def test_a_change_of_the_project_or_of_the_profile_does_not_install_the_lock_anew() -> None:
+    """A step is done again if a file, a setting or a step before it has changed."""
+    before = list(takewhile(lambda step: "--require-hashes" not in step.rest, steps(DOCKERFILE)))
+    brought = [copied(step.rest, {}) for step in before if step.name == "COPY"]
+    assert brought == [(["requirements.lock"], "./")]
+    assert [step.rest for step in before if step.name == "ARG"] == ["PYTHON=3.11-slim"]
 
 
 def test_extras_that_are_told_of_exist() -> None:

@@ -206,6 +206,7 @@ def test_a_track_gives_back_what_lies_where_and_silence_elsewhere() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)  # it takes more than three minutes on two cores
 def test_over_the_whole_grid_both_rates_stay_low() -> None:
     report = grid(replies=2)
     assert report["false"]["rate"] <= 0.02

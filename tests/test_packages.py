@@ -3,6 +3,7 @@
 import json
 import re
 import zipfile
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from typer.testing import CliRunner
 from server import advisories, audit, licences, locked
 from server.config import ROOT
 from server.locked import Locked
+from server.needed import needed
 
 
 def test_the_lock_is_what_the_project_asks_for_and_every_line_has_its_hashes() -> None:
@@ -103,6 +105,54 @@ def test_the_audit_tells_what_is_weak_and_what_it_does_not_know(tmp_path: Path) 
     assert run("--advisories", str(tmp_path / "empty"))[0] == 3
     code, said = run("--offline")
     assert code == 0 and "nothing is known about weaknesses" in said
+
+
+def a_lock(folder: Path, *, without: str = "", **versions: str) -> Path:
+    """The lock as it is here, but for one package, or with other versions."""
+    lines = [
+        f"{name}=={versions.get(name, str(each.version))} --hash=sha256:{each.hashes[0]}"
+        for name, each in locked.read().items()
+        if name != without
+    ]
+    (folder / "lock").write_text("\n".join(lines))
+    return folder / "lock"
+
+
+def here(name: str) -> dict[str, str]:
+    """Every locked package in the version it is installed in, but one that is in no version."""
+    versions = {each: metadata.version(each) for each in locked.read()}
+    return versions | ({name: "0.0.1"} if name else {})
+
+
+def test_asked_to_the_audit_holds_what_is_installed_against_the_lock(tmp_path: Path) -> None:
+    same = a_lock(tmp_path, **here(""))
+    assert run("--offline", "--installed", "--lock", str(same))[0] == 0
+    other = a_lock(tmp_path, **here("idna"))
+    told = f"another version: idna {metadata.version('idna')} (locked: 0.0.1)"
+    code, said = run("--offline", "--installed", "--lock", str(other))
+    assert code == 1 and told in said
+    code, said = run("--offline", "--lock", str(other))
+    assert code == 0 and told in said
+
+
+def test_a_lock_without_a_package_that_another_needs_is_told(tmp_path: Path) -> None:
+    code, said = run("--offline", "--lock", str(a_lock(tmp_path, without="starlette")))
+    assert code == 1 and "starlette, which fastapi needs, is not locked" in said
+
+
+def test_a_lock_with_a_hash_left_out_is_told_offline_too(tmp_path: Path) -> None:
+    lock = a_lock(tmp_path)
+    lock.write_text(re.sub(r"(?m)^(idna==\S+) .*$", r"\1", lock.read_text()))
+    code, said = run("--offline", "--lock", str(lock))
+    assert code == 1 and "idna has no hash" in said
+
+
+def test_what_an_extra_needs_counts_only_if_the_extra_is_asked_for() -> None:
+    plain = {need.name for _, need in needed([Requirement("uvicorn")])}
+    extra = {need.name for _, need in needed([Requirement("uvicorn[standard]")])}
+    assert {"h11", "click"} <= plain < extra
+    assert "httptools" in extra - plain
+    assert list(needed([Requirement("there-is-no-such-package")])) == []
 
 
 # ---- licences

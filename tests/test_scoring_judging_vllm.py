@@ -9,7 +9,7 @@ from server.scoring.settings import JudgeSettings, Settings
 from tests.scoring_parts import exchange
 from tests.vllm_serving import NAME, PYTHON, VllmServer
 
-pytestmark = pytest.mark.vllm
+pytestmark = [pytest.mark.vllm, pytest.mark.timeout(900)]  # vLLM is slow to start
 
 REASONS = {
     "the judge's answer could not be read",

@@ -8,6 +8,7 @@ from tests.soak import GROWTH_MB, Soak, soaked
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)  # the soak itself gives up after ten minutes
 async def test_memory_is_flat_and_nothing_drifts_while_ten_talk(tmp_path: Path) -> None:
     soak = await soaked(10, 60, tmp_path, every=2)
     assert not soak.faults

@@ -31,7 +31,7 @@ from tests.test_backends import (  # noqa: F401
 from tests.test_real_conversation import spoken, words
 from tests.vllm_serving import NAME, PYTHON, VllmServer
 
-pytestmark = pytest.mark.vllm
+pytestmark = [pytest.mark.vllm, pytest.mark.timeout(900)]  # vLLM is slow to start
 
 ENDLESS = "You are a storyteller who tells endless stories."
 STORY = "Tell me a long story about the sea."

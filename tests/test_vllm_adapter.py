@@ -12,7 +12,11 @@ from models.thinking.told import SYSTEM
 from models.types import Turn
 from tests.vllm_serving import NAME, PYTHON, VllmServer
 
-pytestmark = [pytest.mark.vllm, pytest.mark.filterwarnings("ignore")]
+pytestmark = [
+    pytest.mark.vllm,
+    pytest.mark.timeout(900),  # vLLM is slow to start
+    pytest.mark.filterwarnings("ignore"),
+]
 
 ASKED = [Turn("system", SYSTEM), Turn("user", "I was in the stock room most of the day.")]
 TOKENS = 16
