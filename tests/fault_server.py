@@ -18,6 +18,7 @@ from tests.fakes import loudest
 
 Role = Literal["responder", "speaker", "transcriber"]
 Fault = Literal["cut", "500", "busy", "hang", "stall", "drip", "cut_off", "garbage", "wrong_kind"]
+Slowness = Literal["late", "half_pace"]  # which is no fault, but is noticed in real time
 FAULTS: tuple[Fault, ...] = (
     *("cut", "500", "busy", "hang", "stall", "drip", "cut_off", "garbage", "wrong_kind"),
 )
@@ -29,6 +30,7 @@ PATHS: dict[str, Role] = {
 LOUD, SOFT = 0.3, 0.2  # who speaks so says LOUD_SAYS or SOFT_SAYS
 LOUD_SAYS, SOFT_SAYS = "alpha please tell me more", "bravo please tell me more"
 WORD_SEC = 0.1
+LATE_SEC = 2.5  # before the first piece
 CHUNKED = b"Transfer-Encoding: chunked\r\nConnection: close\r\n"
 
 
@@ -46,7 +48,7 @@ class FaultServer:
 
     url: str = ""
     role: Role | None = None
-    fault: Fault | None = None
+    fault: Fault | Slowness | None = None
     everybody: bool = False  # the soft one's, and those that only try, fail as well
     asked: dict[str, int] = field(default_factory=dict)  # requests by role
     failed: int = 0
@@ -94,7 +96,7 @@ class FaultServer:
 
     async def _fail(
         self,
-        fault: Fault,
+        fault: Fault | Slowness,
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
         answer: Answer,
@@ -114,6 +116,11 @@ class FaultServer:
                 for piece in begun[:-1] if answer.kind == "application/json" else begun:
                     await _chunk(writer, piece)
                 await reader.read()
+            case "late":
+                await asyncio.sleep(LATE_SEC)
+                await self._give(writer, answer)
+            case "half_pace":
+                await self._give(writer, answer, 2 * WORD_SEC)
             case "drip":
                 pieces = [bytes([byte]) for piece in answer.pieces for byte in piece[:400]]
                 if answer.kind.startswith("audio"):

@@ -2,14 +2,18 @@
 
 import asyncio
 import gc
+import tempfile
 import threading
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from struct import unpack_from
 
 import psutil
+import pytest
 from websockets.asyncio.client import connect
 
+from tests.nothing_left import own_temporary_files
 from tests.talker import Talker
 
 HEADER = 8
@@ -63,19 +67,37 @@ def heard(*talkers: Talker) -> dict[int, bytes]:
 
 @asynccontextmanager
 async def nothing_left() -> AsyncGenerator[None, None]:
-    """Afterwards there are no more tasks, threads, connections and open files than before."""
+    """Afterwards there are no more tasks, threads, connections and files than before.
+
+    Temporary files count as well, those of processes started meanwhile among them.
+    """
     gc.collect()
     tasks, threads, files = asyncio.all_tasks(), _threads(), _opened()
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        own_temporary_files(Path(folder)),
+        pytest.MonkeyPatch.context() as environment,
+    ):
+        environment.setenv("TMPDIR", folder)
+        yield
+        gc.collect()
+        await until(lambda: asyncio.all_tasks() <= tasks)
+        await until(lambda: _opened() <= files)
+        await until(lambda: _threads() <= threads)
+        await until(lambda: not any(Path(folder).iterdir()))
+
+
+@asynccontextmanager
+async def nothing_left_in(process: psutil.Process) -> AsyncGenerator[None, None]:
+    """Afterwards another process has no more connections and open files than before."""
+    before = _opened(process)
     yield
-    gc.collect()
-    await until(lambda: asyncio.all_tasks() <= tasks)
-    await until(lambda: _opened() <= files)
-    await until(lambda: _threads() <= threads)
+    await until(lambda: _opened(process) <= before)
 
 
-def _opened() -> set[object]:
+def _opened(process: psutil.Process | None = None) -> set[object]:
     """Not what onnxruntime opens for itself when it is first used."""
-    process = psutil.Process()
+    process = process or psutil.Process()
     paths = {file.path for file in process.open_files()}
     files: set[object] = {path for path in paths if ".onnxruntime" not in path}
     return files | {(line.laddr, line.raddr) for line in process.net_connections("tcp")}

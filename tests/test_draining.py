@@ -4,31 +4,36 @@ import asyncio
 import json
 import signal
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
+from urllib.parse import urlsplit
 from urllib.request import urlopen
 
 import pytest
 from websockets.asyncio.client import connect
-from websockets.exceptions import ConnectionClosed
+from websockets.exceptions import ConnectionClosed, InvalidHandshake
 
 from models.protocols import Models
 from models.standin import StandinSpeaker
 from models.types import Turn
-from server.bench.process import served
+from server.bench.process import Served, served
 from server.draining import drain
 from server.house import House
 from server.recording.folder import left_behind, verify
 from server.recording.record import read
 from tests.leaving import cut, nothing_left, until
+from tests.live_person import LivePerson, kept_in_order, live
 from tests.serving import serving, standins
 from tests.talker import HUSH, VOICE, Talker, talking
+from tests.test_crash import MOST_LOST_SEC
 from tests.test_recording import ALL, consent, folders, record
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.alone]
 
+TALKERS = 6
+NETWORK_SEC = 0.5  # what was sent so shortly before the end may not have arrived
 SENTENCE = "Nobody lived in the little house but a cat. "
 
 
@@ -178,44 +183,117 @@ async def test_a_server_stops_though_somebody_reads_nothing() -> None:
 # ---- with real signals
 
 
-async def converse(url: str, sentences: list[int]) -> None:
-    """Talk, be answered, and listen until the server hangs up."""
-    async with talking(url, "?attune=1") as talker:
-        await consent(talker, **ALL)
-        await talker.ask(1.0, 0.3)
-        sending = asyncio.create_task(_hush(talker))
-        await talker.until("response.output_audio.delta")
-        sentences.append(1)
-        assert await farewell(talker) == 1001
-        sending.cancel()
-        await asyncio.gather(sending, return_exceptions=True)
-
-
 async def _hush(talker: Talker) -> None:
     while True:
         await talker.say(HUSH, 0.1)
         await asyncio.sleep(0.1)
 
 
-async def test_stopped_under_load_and_started_again_every_recording_is_whole(
+@asynccontextmanager
+async def served_at(url: str, runs: Path) -> AsyncGenerator[Served, None]:
+    """A server that takes the place of one that is gone."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("server.bench.process._free_port", lambda: urlsplit(url).port)
+        async with served("--models", "standin", runs=runs) as server:
+            assert server.url == url
+            yield server
+
+
+async def spoken_to_until_the_end(url: str, seed: int, begun: list[LivePerson]) -> int:
+    """Talk, be answered at length, and listen until the connection ends; returns how it did."""
+    async with live(url, seed) as person:
+        person.speak(4.0)  # the stand-in says what it heard
+        await person.talker.until("response.output_audio.delta")
+        begun.append(person)
+        return await farewell(person.talker)
+
+
+async def come_back(url: str, seed: int) -> LivePerson:
+    """Try until there is a server that takes one in, and be answered there."""
+    async with asyncio.timeout(60):
+        while True:
+            try:
+                async with live(url, seed) as person:
+                    assert (await person.turn())["status"] == "completed"
+                    return person
+            except (OSError, ConnectionClosed, InvalidHandshake):
+                await asyncio.sleep(0.1)  # nobody is there yet
+
+
+async def refused(url: str) -> int:
+    """Come while it stops; returns how one is sent away."""
+    async with connect(url) as socket:
+        with pytest.raises(ConnectionClosed) as closed:
+            while True:
+                await socket.recv()
+    return closed.value.rcvd.code if closed.value.rcvd else 0
+
+
+async def test_stopped_under_load_everybody_finds_the_next_server_at_the_same_place(
     tmp_path: Path,
 ) -> None:
-    for _ in range(2):
+    begun: list[LivePerson] = []
+    async with nothing_left():
         async with served("--models", "standin", runs=tmp_path) as server:
-            begun: list[int] = []
-            talkers = [asyncio.create_task(converse(server.url, begun)) for _ in range(8)]
-            await until(lambda: len(begun) == 8)  # noqa: B023 - awaited here
+            url = server.url
+            talks = [
+                asyncio.create_task(spoken_to_until_the_end(url, seed, begun))
+                for seed in range(TALKERS)
+            ]
+            await until(lambda: len(begun) == TALKERS)
             server.process.send_signal(signal.SIGTERM)
-            await asyncio.gather(*talkers)
+            await until(lambda: bool(begun[0].talker.of("attune.closing")))
+            assert await refused(url) == 1013
+            back = [asyncio.create_task(come_back(url, 100 + seed)) for seed in range(TALKERS)]
+            assert await asyncio.gather(*talks) == [1001] * TALKERS
             await asyncio.to_thread(server.process.wait, 30)
             assert not server.problems
-    assert not list(left_behind(tmp_path))
+        async with served_at(url, tmp_path) as server:
+            returned = await asyncio.gather(*back)
+            await until(lambda: not list(left_behind(tmp_path)))
+            assert not server.problems
     found = folders(tmp_path)
-    assert len(found) == 16 and [verify(each) for each in found] == [[]] * 16
-    for each in found:
-        session = read(each)
-        assert session.state == "finished"
-        assert session.ended and session.ended.why == "server_stopped"
+    assert len(found) == 2 * TALKERS and [verify(each) for each in found] == [[]] * len(found)
+    for person in begun:
+        kept_in_order(tmp_path, person, until=person.frames[-1][0] - NETWORK_SEC)
+    for person in returned:
+        kept_in_order(tmp_path, person)
+    ended = {each.name: read(each).ended for each in found}
+    whys = [ending.why for person in begun if (ending := ended[person.session_id])]
+    assert whys == ["server_stopped"] * TALKERS
+
+
+async def test_killed_under_load_everybody_finds_the_next_server_and_what_was_recorded(
+    tmp_path: Path,
+) -> None:
+    begun: list[LivePerson] = []
+    async with nothing_left():
+        async with served("--models", "standin", runs=tmp_path) as server:
+            url = server.url
+            talks = [
+                asyncio.create_task(spoken_to_until_the_end(url, seed, begun))
+                for seed in range(TALKERS)
+            ]
+            await until(lambda: len(begun) == TALKERS)
+            killed_at = asyncio.get_running_loop().time()
+            server.process.kill()
+            assert await asyncio.gather(*talks) == [0] * TALKERS  # without a word
+            await asyncio.to_thread(server.process.wait, 30)
+        assert len(list(left_behind(tmp_path))) == TALKERS
+        async with served_at(url, tmp_path):
+            returned = await asyncio.gather(
+                *(come_back(url, 100 + seed) for seed in range(TALKERS))
+            )
+            await until(lambda: not list(left_behind(tmp_path)))
+    found = folders(tmp_path)
+    assert len(found) == 2 * TALKERS and [verify(each) for each in found] == [[]] * len(found)
+    for person in begun:
+        kept_in_order(tmp_path, person, until=killed_at - MOST_LOST_SEC)
+        session = read(next(each for each in found if each.name == person.session_id))
+        assert session.state == "repaired"
+        assert session.ended and session.ended.why == "crashed"
+    for person in returned:
+        kept_in_order(tmp_path, person)
 
 
 async def test_a_second_signal_hurries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

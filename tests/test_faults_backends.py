@@ -4,11 +4,12 @@ import asyncio
 import json
 import threading
 import urllib.error
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from base64 import b64decode
+from collections.abc import AsyncGenerator, Generator, Sequence
+from contextlib import aclosing, asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -17,7 +18,8 @@ from models.guarded import PATIENCE, Patience, guarded
 from models.protocols import Models
 from models.responder_vllm import VllmResponder
 from models.speaker_openai import OpenAISpeaker
-from models.types import AudioChunk
+from models.style import Style
+from models.types import WIRE_RATE, AudioChunk, SpokenChunk, Turn
 from models.worker import Worker
 from server.house import House
 from server.recording.verify import verify
@@ -29,51 +31,67 @@ from tests.fault_server import (
     LOUD_SAYS,
     SOFT,
     SOFT_SAYS,
+    WORD_SEC,
     Fault,
     Role,
+    Slowness,
     faulty,
 )
+from tests.live_person import kept_in_order, live
 from tests.nothing_left import nothing_left, own_temporary_files
 from tests.serving import serving, standins
 from tests.talker import HUSH, Event, Talker, play_until, talking
 from tests.test_app import get, until
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.alone]
 
 SOON_SEC = 0.5
+PATIENT_SEC = 8.0
 HOUSEHOLD = ("scribe", "binder")  # threads that the server starts with its first recording
 FAILED = "conversation.item.input_audio_transcription.failed"
 ROLES: tuple[Role, ...] = ("responder", "speaker", "transcriber")
 
 
-def asking(url: str) -> Models:
-    """Ears, mind and voice behind a URL, and little patience with them."""
+def asking(url: str, within: float = SOON_SEC) -> Models:
+    """Ears, mind and voice behind a URL, and little patience with them unless told."""
     return standins(
-        transcriber=OpenAITranscriber(url, "m", timeout_sec=SOON_SEC),
+        transcriber=OpenAITranscriber(url, "m", timeout_sec=within),
         responder=VllmResponder(
-            url, "m", first_token_sec=SOON_SEC, stall_sec=SOON_SEC, retries=0, temperature=0
+            url, "m", first_token_sec=within, stall_sec=within, retries=0, temperature=0
         ),
-        speaker=OpenAISpeaker(url, "m", "v", timeout_sec=SOON_SEC),
+        speaker=OpenAISpeaker(url, "m", "v", timeout_sec=within),
     )
 
 
 @asynccontextmanager
-async def two(
-    models: Models, runs: Path
-) -> AsyncGenerator[tuple[str, House, Talker, Talker], None]:
-    """Two who talk and are recorded; all is given back, and both recordings are whole."""
+async def recorded(
+    models: Models, runs: Path, count: int = 2, but: Sequence[str] = (), **settings: Any
+) -> AsyncGenerator[tuple[str, House], None]:
+    """A server in which so many talk; all is given back, and their recordings are whole."""
     with own_temporary_files(runs.parent / "passing"):
         async with (
-            nothing_left(),
-            serving(models, recording={"runs": str(runs)}) as (url, house),
-            nothing_left(*HOUSEHOLD),
+            nothing_left(*but),
+            serving(models, recording={"runs": str(runs)}, **settings) as (url, house),
+            nothing_left(*HOUSEHOLD, *but),
         ):
-            async with talking(url, "?attune=1") as one, talking(url, "?attune=1") as other:
-                for talker in (one, other):
-                    await consent(talker)
-                yield url, house, one, other
-            await asyncio.to_thread(finished, runs, 2)
+            yield url, house
+            await asyncio.to_thread(finished, runs, count)
     assert not problems(runs)
+
+
+@asynccontextmanager
+async def two(
+    models: Models, runs: Path, but: Sequence[str] = ()
+) -> AsyncGenerator[tuple[str, House, Talker, Talker], None]:
+    """Two who talk and are recorded, with nothing left behind but threads of these names."""
+    async with (
+        recorded(models, runs, but=but) as (url, house),
+        talking(url, "?attune=1") as one,
+        talking(url, "?attune=1") as other,
+    ):
+        for talker in (one, other):
+            await consent(talker)
+        yield url, house, one, other
 
 
 async def consent(talker: Talker) -> None:
@@ -203,37 +221,112 @@ async def test_a_backend_that_is_away_is_told_of_and_used_once_it_is_there(tmp_p
             assert answered(await turn(other, SOFT), SOFT_SAYS)
 
 
+# ---- in real time
+
+
+SLOW: tuple[tuple[Role, Slowness], ...] = (
+    ("responder", "late"),
+    ("transcriber", "late"),
+    ("speaker", "late"),
+    ("speaker", "half_pace"),
+)
+
+
+@pytest.mark.parametrize(("role", "slowness"), SLOW)
+async def test_a_slow_backend_answers_in_its_own_time_and_keeps_nobody_else(
+    role: Role, slowness: Slowness, tmp_path: Path
+) -> None:
+    runs = tmp_path / "runs"
+    async with (
+        faulty() as peer,
+        recorded(asking(peer.url, PATIENT_SEC), runs, clock="wall") as (url, house),
+    ):
+        async with live(url, 1) as one, live(url, 2) as other:
+            assert answered(await one.turn(LOUD), LOUD_SAYS)
+            whole = sounded(one.talker)
+            peer.role, peer.fault = role, slowness
+            waits = asyncio.create_task(one.turn(LOUD))
+            fine = await other.turn(SOFT)
+            assert not waits.done() and answered(fine, SOFT_SAYS)
+            assert answered(await waits, LOUD_SAYS) and peer.failed
+            # All of it was said, however long it took.
+            assert sounded(one.talker) == pytest.approx(2 * whole, abs=WORD_SEC)
+            assert answered(await other.turn(SOFT), SOFT_SAYS)
+        assert all(breaker.opened == 0 for breaker in house.breakers.values())
+    for person in (one, other):
+        kept_in_order(runs, person)
+
+
+def sounded(talker: Talker) -> float:
+    """Seconds of sound that were sent to somebody."""
+    pieces = talker.of("response.output_audio.delta")
+    return sum(len(b64decode(piece["delta"])) for piece in pieces) / 2 / WIRE_RATE
+
+
 # ---- models in our own process
 
 
-class Stuck:
-    """A Transcriber and Speaker whose thread hangs, while told to, for whoever comes next."""
+T = TypeVar("T")
 
-    def __init__(self) -> None:
+
+class Stuck:
+    """A Transcriber, Responder and Speaker whose one thread hangs, while told to, for whoever
+    comes next: at once, or after some pieces."""
+
+    def __init__(self, after: int = 0) -> None:
         self.worker = Worker("stuck")
         self.free = threading.Event()
         self.free.set()
+        self._after = after
+        self._bare = standins()
 
     async def transcribe(self, audio: AudioChunk) -> str:
         await self.worker.run(self.free.wait)
-        return await standins().transcriber.transcribe(audio)
+        return await self._bare.transcriber.transcribe(audio)
+
+    async def respond(self, dialogue: Sequence[Turn], max_tokens: int) -> AsyncGenerator[str, None]:
+        tokens = [token async for token in self._bare.responder.respond(dialogue, max_tokens)]
+        async with aclosing(self.worker.stream(self._given(tokens))) as given:
+            async for token in given:
+                yield token
+
+    async def speak(self, clause: str, style: Style) -> AsyncGenerator[SpokenChunk, None]:
+        chunks = [chunk async for chunk in self._bare.speaker.speak(clause, style)]
+        async with aclosing(self.worker.stream(self._given(chunks))) as given:
+            async for chunk in given:
+                yield chunk
+
+    def _given(self, pieces: Sequence[T]) -> Generator[T, None, None]:
+        yield from pieces[: self._after]
+        self.free.wait()
+        yield from pieces[self._after :]
 
 
+STUCK: tuple[tuple[Role, int], ...] = (
+    ("transcriber", 0),
+    ("responder", 0),
+    ("responder", 3),
+    ("speaker", 0),
+    ("speaker", 3),
+)
+
+
+@pytest.mark.parametrize(("role", "after"), STUCK)
 async def test_a_model_that_hangs_in_its_thread_ends_no_conversation(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    role: Role, after: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    brief = {**PATIENCE, "transcriber": Patience(SOON_SEC)}
+    brief = {**PATIENCE, role: Patience(SOON_SEC, SOON_SEC)}
     monkeypatch.setattr("server.house.guarded", partial(guarded, patience=brief))
-    stuck = Stuck()
-    async with two(standins(transcriber=stuck), tmp_path / "runs") as (url, house, one, other):
+    stuck = Stuck(after)
+    async with two(standins(**{role: stuck}), tmp_path / "runs") as (url, house, one, other):
         assert (await turn(one, LOUD))["status"] == "completed"
         stuck.free.clear()
         try:
-            told_plainly(one, await turn(one, LOUD), "transcriber")
+            told_plainly(one, await turn(one, LOUD), role)
             status, body = await ready(url)
             assert status == 503
-            assert body["unable"] == [{"role": "transcriber", "state": "hung", "needed": True}]
-            assert (await turn(other, SOFT))["status"] == "failed"
+            assert body["unable"] == [{"role": role, "state": "hung", "needed": True}]
+            told_plainly(other, await turn(other, SOFT), role)
         finally:
             stuck.free.set()
         await ready_again(house)

@@ -15,7 +15,11 @@ from websockets.asyncio.client import connect
 
 from tests.browser import chromium, open_page, paged
 
-pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.alone,
+    pytest.mark.asyncio(loop_scope="module"),
+]
 
 RATE = 48_000
 TALKS: dict[str, Any] = {"permissions": ["microphone"]}

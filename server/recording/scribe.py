@@ -183,6 +183,10 @@ class Scribe:
         try:
             folder.finish(closed.session)
         except Exception as error:
+            if isinstance(error, FileNotFoundError) and not folder.path.exists():
+                log.error("%s has vanished; should it come back, it is repaired", folder.path.name)
+                folder.abandon()
+                return True
             log.error("%s cannot be finished yet: %s", folder.path.name, where(error))
             return False
         try:
