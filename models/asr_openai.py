@@ -3,7 +3,7 @@
 import numpy as np
 
 from models.audio import resample, wav
-from models.openai_http import OpenAIServer
+from models.openai_http import CONCURRENCY, OpenAIServer
 from models.types import EAR_RATE, AudioChunk
 
 SHORTEST = EAR_RATE // 10  # no word is shorter than 0.1 s
@@ -20,6 +20,7 @@ class OpenAITranscriber:
         language: str = "en",
         api_key: str | None = None,
         timeout_sec: float = 10.0,
+        concurrency: int = CONCURRENCY,
     ) -> None:
         """Connects to nothing yet.
 
@@ -28,10 +29,11 @@ class OpenAITranscriber:
             model: as the server names it.
             language: of what is said, in two letters.
             api_key: where the server asks for one.
-            timeout_sec: for the words to come.
+            timeout_sec: for its turn to be asked, and for the words to come.
+            concurrency: utterances sent at the same time; others wait, those needed first in front.
         """
         self._server = OpenAIServer(
-            "transcriber", "transcription server", url, api_key, timeout_sec
+            "transcriber", "transcription server", url, api_key, timeout_sec, concurrency
         )
         self._fields = {
             "model": model,

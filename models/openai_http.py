@@ -1,16 +1,19 @@
 """A server with OpenAI's HTTP interface, and a sentence for every way it can fail us."""
 
 import ssl
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 import httpx2
 
 from models import peer
 from models.errors import BackendError, Hung, UnfitInput
+from models.places import Places
 
 CONNECT_SEC = 3.0
+CONCURRENCY = 16  # requests at once, unless told
+BUSY = "is busy; please try again soon"
 UNFIT = (400, 413, 415, 422)  # what was asked was at fault, and nothing else
 
 
@@ -18,11 +21,18 @@ class OpenAIServer:
     """Where one role's requests go.
 
     Each has a connection of its own: closing it is how the server is told to stop, and between
-    two turns a kept one would have been dropped as a rule.
+    two turns a kept one would have been dropped as a rule. Servers take what comes first, so what
+    is more than they do at once waits here, and whoever needs it first goes first.
     """
 
     def __init__(
-        self, role: str, name: str, url: str, api_key: str | None, timeout_sec: float
+        self,
+        role: str,
+        name: str,
+        url: str,
+        api_key: str | None,
+        timeout_sec: float,
+        concurrency: int = CONCURRENCY,
     ) -> None:
         """Connects to nothing yet.
 
@@ -31,14 +41,22 @@ class OpenAIServer:
             name: by which a user knows it, as in "voice server".
             url: up to and with the version, as in "http://localhost:8091/v1".
             api_key: sent as the bearer's token, where the server asks for one.
-            timeout_sec: for the answer to begin, and between any two pieces of it.
+            timeout_sec: for its turn to come, for the answer to begin, and between any two pieces
+                of it.
+            concurrency: requests made at the same time; about as many as the server works on.
         """
+        if concurrency < 1:
+            raise BackendError(
+                role, f"The {name}'s concurrency is {concurrency}, and not 1 or more."
+            )
         self._role = role
         self._name = name
         self._url = url.rstrip("/")
         address = peer.checked(role, name, self._url)
         self._headers = peer.authorization(role, name, api_key)
+        self._timeout_sec = timeout_sec
         self._timeout = httpx2.Timeout(timeout_sec, connect=CONNECT_SEC)
+        self._places = Places(concurrency)
         # Made once, and only where it is needed: it takes longer than a connection.
         self._tls = ssl.create_default_context() if address.scheme == "https" else False
 
@@ -47,7 +65,21 @@ class OpenAIServer:
 
     @asynccontextmanager
     async def post(self, path: str, **content: Any) -> AsyncGenerator[httpx2.Response, None]:
-        """The answer, still to be read within; whatever goes wrong is a BackendError."""
+        """The answer, still to be read within; whatever goes wrong is a BackendError.
+
+        Others may be waiting for its place: it is to be read as fast as it comes.
+        """
+        async with AsyncExitStack() as opened:
+            try:
+                await opened.enter_async_context(self._places.one(self._timeout_sec))
+            except TimeoutError as error:
+                raise self.failed(BUSY) from error
+            yield await opened.enter_async_context(self._answered(path, content))
+
+    @asynccontextmanager
+    async def _answered(
+        self, path: str, content: Mapping[str, Any]
+    ) -> AsyncGenerator[httpx2.Response, None]:
         try:
             async with (
                 httpx2.AsyncClient(
@@ -76,7 +108,7 @@ def _refusal(status: int, body: bytes) -> str:
         case 401 | 403:
             return "did not accept our key"
         case 429 | 503:
-            return "is busy; please try again soon"
+            return BUSY
         case _ if 400 <= status < 500:
             return f"refused: {peer.reason(body) or f'status {status}'}"
         case _:

@@ -1,10 +1,12 @@
 """Replies by vLLM, or any server of OpenAI-style chat, over HTTP; also by models that hear."""
 
 import asyncio
+import logging
 import random
+import time
 from base64 import b64encode
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from itertools import count
 from typing import Any
 
@@ -14,8 +16,11 @@ from pydantic import BaseModel, ValidationError
 
 from models import peer
 from models.audio import resample, wav
+from models.due import due
 from models.errors import BackendError, Hung, UnfitInput
 from models.types import EAR_RATE, AudioChunk, Turn
+
+log = logging.getLogger(__name__)
 
 ROLE, NAME = "responder", "reply server"
 CONNECTIONS = 256  # replies at the same time
@@ -26,6 +31,9 @@ BUSY = (429, 502, 503, 504)
 KEY_REFUSED = (401, 403)
 UNFIT = (400, 413, 422)  # what was asked was at fault, and nothing else
 DONE = b"[DONE]"  # in place of a last event
+# Milliseconds since 1970, in the year 2109. Counted back from there, every priority is below 0,
+# which is that of requests without one: people who talk go before whatever else is asked.
+FAR_MS = 1 << 42
 
 
 class _Passing(BackendError):
@@ -75,6 +83,7 @@ class VllmResponder:
         first_token_sec: float = 15.0,
         stall_sec: float = 8.0,
         retries: int = 2,
+        priority: bool = False,
     ) -> None:
         """Opens nothing yet.
 
@@ -89,6 +98,8 @@ class VllmResponder:
             first_token_sec: from the question to the first token, all tries together.
             stall_sec: from any token to the next.
             retries: further tries before the first token, when the server is away or busy.
+            priority: say by when a reply is needed, so that the server forms first what is needed
+                first. vLLM heeds it with --scheduling-policy priority; most others know no such.
         """
         peer.checked(ROLE, NAME, url)
         self._url = url
@@ -100,6 +111,7 @@ class VllmResponder:
         self._first_token_sec = first_token_sec
         self._stall_sec = stall_sec
         self._retries = retries
+        self._priority = priority
         self._client = httpx2.AsyncClient(
             base_url=self._url,
             headers=peer.authorization(ROLE, NAME, api_key),
@@ -175,12 +187,7 @@ class VllmResponder:
         }
         if _begun(dialogue):
             request |= {"continue_final_message": True, "add_generation_prompt": False}
-        async with self._client.stream(
-            "POST",
-            "chat/completions",
-            content=orjson.dumps(request),
-            headers={"Content-Type": "application/json"},
-        ) as response:
+        async with self._answer(request) as response:
             if response.status_code == 404 and model not in (known := await self._offered()):
                 self._found = None  # it may have come back with another
                 kind = BackendError if self._model else _Passing
@@ -190,6 +197,36 @@ class VllmResponder:
             if not response.headers.get("Content-Type", "").startswith("text/event-stream"):
                 raise self._error("sent something that is no reply; its URL mostly ends in /v1")
             yield response
+
+    @asynccontextmanager
+    async def _answer(self, request: dict[str, Any]) -> AsyncGenerator[httpx2.Response, None]:
+        """What the server answers, with the priority or, if it will not have that, without."""
+        without = False
+        if self._priority:
+            async with self._posted(request | {"priority": _priority()}) as response:
+                # The rest of the request may be at fault, and name it by chance.
+                without = response.status_code in UNFIT and b"priority" in await response.aread()
+                if not without:
+                    yield response
+                    return
+        async with self._posted(request) as response:
+            if without and response.status_code == 200 and self._priority:
+                self._priority = False
+                log.warning(
+                    "The %s at %s refuses the field priority, and is asked without from now on: "
+                    "vLLM takes it with --scheduling-policy priority, other servers may not.",
+                    NAME,
+                    self._url,
+                )
+            yield response
+
+    def _posted(self, request: dict[str, Any]) -> AbstractAsyncContextManager[httpx2.Response]:
+        return self._client.stream(
+            "POST",
+            "chat/completions",
+            content=orjson.dumps(request),
+            headers={"Content-Type": "application/json"},
+        )
 
     async def _offered(self) -> list[str]:
         """The names of the server's models, at least one."""
@@ -263,6 +300,11 @@ class VllmResponder:
 
     def _error(self, what: str, kind: type[BackendError] = BackendError) -> BackendError:
         return kind(ROLE, f"The {NAME} at {self._url} {what}.")
+
+
+def _priority() -> int:
+    """When the reply is needed, by the clock on the wall: several machines may ask one server."""
+    return round((time.time() + due() - time.monotonic()) * 1000) - FAR_MS
 
 
 def _data(line: bytes) -> bytes:

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from models.ahead import ahead
 from models.audio import decode_pcm16
 from models.instructions import instructions as in_words
-from models.openai_http import OpenAIServer
+from models.openai_http import CONCURRENCY, OpenAIServer
 from models.pauses import AUDIBLE, GAP_SEC, STOP_SEC, goes_on
 from models.speakable import spoken
 from models.style import Style
@@ -23,6 +24,7 @@ LEAD = WIRE_RATE // 100  # samples kept before the first audible one
 FADE = WIRE_RATE // 200
 CHARACTER_SEC = 0.06  # of speech, until the voice is known better
 NEWS = 0.4  # how much one clause changes what is known of the voice's pace
+MOST_CHUNKS = 10_000  # of a clause: more than come of any, as one that rambles is cut short
 RAMBLING, RAMBLING_SEC = 3.0, 4.0  # a voice that goes on for so much longer has lost its text
 
 
@@ -39,6 +41,7 @@ class OpenAISpeaker:
         speed: bool = True,
         extra: Mapping[str, Any] | None = None,
         timeout_sec: float = 10.0,
+        concurrency: int = CONCURRENCY,
     ) -> None:
         """Connects to nothing yet.
 
@@ -50,9 +53,13 @@ class OpenAISpeaker:
             instructions: tell the voice in words how to sound.
             speed: send the pace as a number; if the server takes none, words must do.
             extra: further fields of the request, such as {"stream_format": "audio"} for vLLM-Omni.
-            timeout_sec: for the sound to begin, and between any two pieces of it.
+            timeout_sec: for its turn to be asked, for the sound to begin, and between any two
+                pieces of it.
+            concurrency: clauses spoken at the same time; others wait, those needed first in front.
         """
-        self._server = OpenAIServer("speaker", "voice server", url, api_key, timeout_sec)
+        self._server = OpenAIServer(
+            "speaker", "voice server", url, api_key, timeout_sec, concurrency
+        )
         self._request = {
             "model": model,
             "voice": voice,
@@ -64,7 +71,16 @@ class OpenAISpeaker:
         self._character_sec = CHARACTER_SEC  # at the voice's own pace
 
     async def speak(self, clause: str, style: Style) -> AsyncGenerator[SpokenChunk, None]:
-        """Chunks whose texts joined are the clause; none if there is nothing to say."""
+        """Chunks whose texts joined are the clause; none if there is nothing to say.
+
+        They are made as fast as the sound comes, however slowly they are played: the server is
+        kept from others no longer than it works.
+        """
+        async with ahead(self._spoken(clause, style), MOST_CHUNKS) as chunks:
+            async for chunk in chunks:
+                yield chunk
+
+    async def _spoken(self, clause: str, style: Style) -> AsyncGenerator[SpokenChunk, None]:
         said = "".join(reading for _, reading in spoken(clause))
         if not any(map(str.isalnum, said)):  # a face is written, and reads as nothing
             return

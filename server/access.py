@@ -19,6 +19,7 @@ from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
 
 from server.http_refusals import Refusal
+from server.vitals import Vitals
 
 WRONG, WITHIN_SEC = 20, 60.0  # so many wrong tokens an address may show in that time
 ADDRESSES = 4096  # remembered
@@ -51,7 +52,10 @@ class _Wrong:
 class Attempts:
     """How often each address was wrong lately."""
 
-    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, now: Callable[[], float] = time.monotonic, vitals: Vitals | None = None
+    ) -> None:
+        self.vitals = vitals or Vitals()
         self._now = now
         self._wrong: OrderedDict[str, _Wrong] = OrderedDict()
 
@@ -63,6 +67,7 @@ class Attempts:
         if left <= 0:
             del self._wrong[address]
             return
+        self.vitals.limited("wrong_tokens")
         raise Refusal(
             429,
             "Too many wrong tokens from this address; please try again in a minute.",
@@ -116,6 +121,7 @@ class Access:
 
     def failed(self, request: HTTPConnection) -> None:
         """Only who is wrong is ever held up: nobody can lock others out who share an address."""
+        self._attempts.vitals.wrong_tokens += 1
         address = _address(request)
         self._attempts.check(address)
         self._attempts.failed(address)

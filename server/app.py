@@ -25,13 +25,14 @@ from server import (
     sessions_api,
     system_api,
 )
-from server.access import FROM_ELSEWHERE, Access
+from server.access import FROM_ELSEWHERE, Access, Attempts
 from server.arena import opening
 from server.client_secrets import ClientSecrets
 from server.clock import SampleClock, WallClock
 from server.commands import handle
 from server.company import ALONE, Company
 from server.config import Config
+from server.costly import Costly
 from server.draining import Talk
 from server.errors import server_error
 from server.guests import Guests, turn_away
@@ -100,19 +101,23 @@ def create(
     allowed = partial(may_connect, config=config)
     app.add_middleware(SafeHeaders)
     token = config.operator_token.get_secret_value() if config.operator_token else None
-    access = Access(token)
+    attempts = Attempts(vitals=house.vitals)
+    access = Access(token, attempts)
     key = config.client_secret_key
     secrets = ClientSecrets(key.get_secret_value() if key else None)
     guests = Guests(config, access, secrets)
     speech = audio_api.router(house.models, allowed)
-    app.include_router(speech, dependencies=guests.required, responses=guests.refusals)
-    app.include_router(client_secrets_api.router(secrets, guests, allowed))
-    app.include_router(sessions_api.router(house.library, token, allowed, company.live(house.desk)))
+    costly = Costly(guests, house.porter.address_limits)
+    speech_asks = [*guests.required, *costly.counted]
+    app.include_router(speech, dependencies=speech_asks, responses=guests.refusals)
+    secret = client_secrets_api.router(secrets, guests, allowed)
+    app.include_router(secret, dependencies=costly.counted, responses=costly.refusals)
+    live = company.live(house.desk)
+    app.include_router(sessions_api.router(house.library, token, allowed, live, attempts))
     app.include_router(system_api.router(house.watch, access, allowed))
     if config.watching.metrics:
 
         async def told() -> bytes:
-            await house.readiness()
             return figures(await house.tally())
 
         figures = exposed(house.figures)
@@ -125,7 +130,8 @@ def create(
     if config.arena.enabled:
         arena = opening.opened(config, house.models, house.library, house, SOFTWARE)
         days = config.recording.keep_days
-        app.include_router(arena_api.router(arena, house.library, access, allowed, guests, days))
+        compared = arena_api.router(arena, house.library, access, allowed, guests, days)
+        app.include_router(compared, dependencies=costly.counted)
         app.state.arena = arena
 
     @app.get("/health")
@@ -146,7 +152,8 @@ def create(
         async def front() -> HTMLResponse:
             return HTMLResponse(front_page, headers=safe)
 
-    bell = Doorbell(config.limits.connections_per_minute if config.exposed else None)
+    often = config.limits.connections_per_minute if config.exposed else None
+    bell = Doorbell(often, vitals=house.vitals)
 
     @app.websocket("/v1/realtime")
     async def realtime(socket: WebSocket) -> None:
@@ -208,7 +215,8 @@ async def converse(
     pressed, limits = house.porter.pressed, house.config.limits
     session = Session(link, house.models, clock, config, paper, house.vitals, pressed, limits)
     if not by_samples:
-        session.meter = Meter(limits, clock.time())
+        together = house.porter.together(socket)
+        session.meter = Meter(limits, clock.time(), house.vitals, together)
     session.ticket = partial(house.parking.ticket, session_id, link)
     link.greet = session.welcome_back
     link.heard = partial(house.parking.confirm, session_id)

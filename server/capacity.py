@@ -18,6 +18,8 @@ class Strained(Protocol):
     def level(self) -> Level: ...
     @property
     def used(self) -> float: ...
+    @property
+    def short_of_memory(self) -> bool: ...
 
 
 class Capacity:
@@ -45,6 +47,8 @@ class Capacity:
     def total(self, taken: int, settled: int) -> int:
         """The seats there are now, the taken ones among them."""
         pressure = self._pressure
+        if pressure.short_of_memory:  # one more could be the end of all
+            return min(self.most, taken)
         if pressure.level >= Level.SEATS:
             return min(self.most, max(1, taken))
         total = max(self._first, self._proven, settled + max(1, round(settled * GROW)))
@@ -59,6 +63,8 @@ class Capacity:
 
     def step(self, settled: int) -> None:
         """Once a second: learn from how it is."""
+        if self._pressure.short_of_memory:
+            return  # that is no question of how many talk: there is nothing to be learned
         level, now = self._pressure.level, self._now()
         if level >= Level.SEATS:
             if self._too_many is None or settled < self._too_many:

@@ -29,7 +29,7 @@ from server.consent import Consent
 from server.errors import ClientError
 from server.input_buffer import SAMPLE_BYTES
 from server.items import Item, accepted, text_bytes, turns
-from server.limits import PassedOver
+from server.limits import BY_CODE, PassedOver
 from server.replies import Running
 from server.reply import Dialogue, ReplyOptions
 from server.server_events import event, item_added, item_done
@@ -60,6 +60,8 @@ async def handle(session: Session, message: str | bytes) -> None:
     except PassedOver:
         pass
     except ClientError as error:
+        if limit := BY_CODE.get(error.code):
+            session.room.vitals.limited(limit)
         await session.room.tell(event("error", error=error.payload(event_id)))
 
 

@@ -69,6 +69,10 @@ class Admission(BaseModel):
     queue: int = Field(16, ge=0, le=1_000)  # so many may wait for a seat; 0: nobody
     patience_sec: float = Field(600, gt=0)  # and so long
     share: float = Field(0.25, gt=0, le=1)  # of `seats` that one address may have; loopback all
+    # The share of memory that must be free for anybody new; 0: nobody looks. It is a share of the
+    # container's, else of the machine's, and of `memory_mb`, which we and our children may use.
+    memory_free: float = Field(0.05, ge=0, le=0.3)
+    memory_mb: float | None = Field(None, gt=0)
 
 
 class Scoring(BaseModel):

@@ -49,7 +49,7 @@ class House:
             config.profile,
             self.used,
         )
-        self.ready = self._was_ready = True
+        self.ready = True
         self.stopping = False  # nobody new is let in
         self.health = Health(self.chosen)
         self.disk = Disk(self.library.local)
@@ -62,7 +62,7 @@ class House:
         )
         self._perceiver = models.perceiver
         self.talks: set[Talk] = set()
-        self.parking = Parking(config.resume_sec, company.name)
+        self.parking = Parking(config.resume_sec, company.name, self.vitals)
         self._rounds: dict[str, Guest] = {}
 
     @property
@@ -88,9 +88,8 @@ class House:
     async def readiness(self) -> Readiness:
         unable = await self.judgement.unable()
         able = await self.company.models_there() and not any(each.needed for each in unable)
-        self._was_ready = self.ready and able
         return Readiness(
-            ready=self._was_ready,
+            ready=self.ready and able,
             profile=self.config.profile,
             seats_free=self.porter.admission.free,
             unable=unable,
@@ -109,8 +108,22 @@ class House:
             await asyncio.gather(trying, return_exceptions=True)
 
     async def tally(self) -> Tally:
-        """What all processes have counted."""
-        return Tally.of(self.vitals).joined(await self.company.tallies())
+        """What all processes have counted, and how they are."""
+        here = await self.tally_here()
+        return here.joined(await self.company.tallies())
+
+    async def tally_here(self) -> Tally:
+        """What this process has counted, and how it is."""
+        tally = Tally.of(self.vitals)
+        admission = self.porter.admission
+        tally.seats = admission.total - (self.seats.taken - len(self.seats.here))
+        tally.waiting = admission.waiting
+        tally.pressure = self.porter.pressed.level
+        tally.not_ready = int(not (await self.readiness()).ready)
+        for role, breaker in self.breakers.items():
+            tally.openings[role] = breaker.opened
+            tally.unable[role] = int(breaker.state != "closed")
+        return tally
 
     @property
     def watch(self) -> system_api.Watch:
@@ -138,15 +151,7 @@ class House:
         """What Prometheus may read."""
         return Sources(
             info={"version": VERSION, "profile": self.config.profile},
-            gauges={
-                "seats": ("Conversations there is room for.", lambda: self.porter.admission.total),
-                "queue": ("People who wait for a seat.", lambda: self.porter.admission.waiting),
-                "pressure": (
-                    "What is left out: 1 percepts, 2 partials, 3 speculation, 4 seats.",
-                    lambda: self.porter.pressed.level,
-                ),
-                "sessions": ("Conversations going on.", lambda: self.seats.taken),
-                "ready": ("Whether a conversation could be held now.", lambda: self._was_ready),
-            },
-            able=lambda: {role: each.state == "closed" for role, each in self.breakers.items()},
+            sessions=lambda: self.seats.taken,
+            seats=self.config.seats,
+            restarts=lambda: {each.name: each.restarts for each in self.supervised.backends},
         )

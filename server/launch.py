@@ -102,8 +102,6 @@ def launch(served: Served, config_file: Path | None, flags: dict[str, Any]) -> N
 def _together(served: Served, settings: config.Config, door: socket.socket) -> int:
     if not hasattr(os, "fork") or not hasattr(socket, "send_fds"):
         raise config.ConfigError("processes = 1 is all this system allows: run it on Linux")
-    if settings.backends:
-        raise config.ConfigError("several processes look after no backends: start those apart")
     if settings.client_secret_key is None:  # a secret that one process gives opens all of them
         made = {"client_secret_key": SecretStr(secrets.token_urlsafe(32))}
         settings = settings.model_copy(update=made)

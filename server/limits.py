@@ -6,20 +6,29 @@ second; who goes on all the same is cut off.
 
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NoReturn, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.requests import HTTPConnection
 
 from models.types import WIRE_RATE
+from server.budgets import subscriber
 from server.errors import ClientError
 from server.http_refusals import Refusal
+from server.vitals import Limit, Vitals
 
 TELL_SEC = 1.0  # between two refusals of the same kind: an answer to each would only help a flood
 ADDRESSES = 4096  # remembered
 MINUTE_SEC = 60.0
+JITTER_SEC = 1.0  # of sound that comes early is only the line's doing, ...
+LATE_SEC = 30.0  # ... and so long a line may have stalled, and deliver what was said meanwhile
+# Of limits that others keep, by the code of the error that says so.
+BY_CODE: Mapping[str, Limit] = {
+    "conversation_too_long": "conversation_bytes",
+    "settings_too_long": "settings_bytes",
+}
 
 
 class Limits(BaseModel):
@@ -36,32 +45,70 @@ class Limits(BaseModel):
     idle_minutes: float | None = Field(15, gt=0)  # without a message of any kind
     # From one address in a minute. On loopback nobody is counted.
     connections_per_minute: int | None = Field(120, ge=1)
+    # Of all connections of one address together: fifty people may sit behind it.
+    address_messages_per_sec: float | None = Field(5_000, gt=0)
+    address_messages_burst: int = Field(20_000, ge=1)
+    address_audio_ahead_sec: float | None = Field(3_000, gt=0)  # whole again after five minutes
+    requests_per_minute: int | None = Field(600, ge=1)  # over HTTP, where they cost work
+
+
+EndCode = Literal["session_expired", "idle_timeout", "rate_limit_exceeded"]
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
     """Why a conversation ends here, in the protocol's words."""
 
-    code: Literal["session_expired", "idle_timeout", "rate_limit_exceeded"]
+    code: EndCode
     message: str
 
 
-class Meter:
-    """One conversation's use of what there is. Times are of the clock it is paced by."""
+class Shared(Protocol):
+    """What all connections of an address have together: each says whether it was still there."""
 
-    def __init__(self, limits: Limits, now: float) -> None:
+    def message(self) -> bool: ...
+    def ahead(self, seconds: float) -> bool: ...
+
+
+class Meter:
+    """One conversation's use of what there is. Times are of the clock it is paced by.
+
+    What its own limits refuse takes nothing from those it shares an address with.
+    """
+
+    def __init__(
+        self,
+        limits: Limits,
+        now: float,
+        vitals: Vitals | None = None,
+        shared: Shared | None = None,
+    ) -> None:
         self._limits = limits
+        self._shared = shared  # of the address it began at; None: nobody is counted there
+        self._vitals = vitals or Vitals()
         self._began = self._last = now
         self._tokens = float(limits.messages_burst)
         self._refilled = now
         self._ahead_since = now  # sound received since then is compared with the time since then
         self._samples = 0
+        self._in_time_sec = JITTER_SEC  # of sound that could have been spoken, and has not come
+        self._in_time_at = now
         self._refused = 0
         self._told: dict[str, float] = {}
 
     def message(self, now: float) -> None:
         """Count a message in. Raises ClientError, or PassedOver where it was just told."""
         self._last = now
+        self._own_message(now)
+        if self._shared and not self._shared.message():
+            rate = self._limits.address_messages_per_sec
+            self._pass_over(
+                "address_messages_per_sec",
+                f"More than {rate:g} messages a second from your address: passed over.",
+                now,
+            )
+
+    def _own_message(self, now: float) -> None:
         rate = self._limits.messages_per_sec
         if rate is None:
             return
@@ -73,13 +120,32 @@ class Meter:
             self._tokens -= 1
             return
         self._refuse(
-            "rate_limit_exceeded",
+            "messages_per_sec",
             f"More than {rate:g} messages a second: this one was passed over.",
             now,
         )
 
     def sound(self, samples: int, now: float) -> None:
         """Count sound in, before it is heard. Whoever speaks as people do is never ahead."""
+        self._own_sound(samples, now)
+        if self._shared:
+            self._shared_sound(self._shared, samples / WIRE_RATE, now)
+        self._samples += samples
+
+    def _shared_sound(self, shared: Shared, seconds: float, now: float) -> None:
+        since, self._in_time_at = now - self._in_time_at, now
+        self._in_time_sec = min(LATE_SEC, self._in_time_sec + since)
+        early = max(0.0, seconds - self._in_time_sec)
+        if early and not shared.ahead(early):
+            self._pass_over(
+                "address_audio_ahead_sec",
+                "Too much sound came ahead of time from your address; this was not taken.",
+                now,
+                "audio",
+            )
+        self._in_time_sec -= seconds - early
+
+    def _own_sound(self, samples: int, now: float) -> None:
         ahead = self._limits.audio_ahead_sec
         if ahead is None:
             return
@@ -88,12 +154,11 @@ class Meter:
             self._ahead_since, self._samples, spoken = now, 0, 0.0
         if self._samples + samples - spoken > ahead * WIRE_RATE:
             self._refuse(
-                "rate_limit_exceeded",
+                "audio_ahead_sec",
                 f"Sound may be sent at most {ahead:g} s ahead of time; this was not taken.",
                 now,
                 "audio",
             )
-        self._samples += samples
 
     def over(self, now: float) -> Ended | None:
         """Whether the conversation has to end."""
@@ -102,20 +167,32 @@ class Meter:
             message = (
                 f"Your session hit the maximum duration of {limits.session_minutes:g} minutes."
             )
-            return Ended("session_expired", message)
+            return self._end("session_minutes", "session_expired", message)
         if limits.idle_minutes and now - self._last >= limits.idle_minutes * 60:
             message = f"Nothing was sent for {limits.idle_minutes:g} minutes."
-            return Ended("idle_timeout", message)
+            return self._end("idle_minutes", "idle_timeout", message)
         if self._refused >= limits.refusals:
-            return Ended("rate_limit_exceeded", "Too much was sent, for too long.")
+            message = "Too much was sent, for too long."
+            return self._end("refusals", "rate_limit_exceeded", message)
         return None
 
-    def _refuse(self, code: str, message: str, now: float, param: str | None = None) -> None:
+    def _end(self, limit: Limit, code: EndCode, message: str) -> Ended:
+        self._vitals.limited(limit)
+        return Ended(code, message)
+
+    def _refuse(self, limit: Limit, message: str, now: float, param: str | None = None) -> NoReturn:
         self._refused += 1
+        self._pass_over(limit, message, now, param)
+
+    def _pass_over(
+        self, limit: Limit, message: str, now: float, param: str | None = None
+    ) -> NoReturn:
+        """Refused, and not held against this conversation: it may be another's doing."""
+        self._vitals.limited(limit)
         if now - self._told.get(message, float("-inf")) < TELL_SEC:
             raise PassedOver
         self._told[message] = now
-        raise ClientError(code, message, param)
+        raise ClientError("rate_limit_exceeded", message, param)
 
 
 class PassedOver(Exception):
@@ -125,15 +202,23 @@ class PassedOver(Exception):
 class Doorbell:
     """How often each address has come lately."""
 
-    def __init__(self, most: int | None, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        most: int | None,
+        now: Callable[[], float] = time.monotonic,
+        vitals: Vitals | None = None,
+    ) -> None:
         self._most = most
+        self._vitals = vitals or Vitals()
         self._now = now
         self._came: OrderedDict[str, deque[float]] = OrderedDict()
 
     def ring(self, connection: HTTPConnection) -> None:
         """Somebody comes; a Refusal if too many came from there within a minute."""
-        address = connection.client.host if connection.client else ""
+        host = connection.client.host if connection.client else ""
+        address = subscriber(host) or host
         if not self.rings(address):
+            self._vitals.limited("connections_per_minute")
             message = "Too many connections from this address; please try again in a minute."
             raise Refusal(429, message, "rate_limit_exceeded", kind="rate_limit_error")
 

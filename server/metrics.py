@@ -27,8 +27,9 @@ class Sources:
     """Where the figures come from."""
 
     info: Mapping[str, str]
-    gauges: Mapping[str, tuple[str, Callable[[], float]]]  # by name: what it is, and how much now
-    able: Callable[[], Mapping[str, bool]] = dict  # by role: whether its model does its work
+    seats: int  # never more, however many processes there are
+    sessions: Callable[[], int]  # going on in all processes
+    restarts: Callable[[], Mapping[str, int]] = dict  # of the backends looked after, by name
 
 
 class Figures(Collector):
@@ -41,10 +42,18 @@ class Figures(Collector):
     def collect(self) -> Iterable[Metric]:
         tally = self.tally
         yield InfoMetricFamily("attune", "What is running.", dict(self._sources.info))
-        for name, (about, read) in self._sources.gauges.items():
-            yield GaugeMetricFamily(f"attune_{name}", about, read())
-        recorded = "Conversations being recorded."
-        yield GaugeMetricFamily("attune_recordings", recorded, tally.recording)
+        left_out = "What is left out: 1 percepts, 2 partials, 3 speculation, 4 seats."
+        room = min(self._sources.seats, tally.seats)
+        for name, about, now in (
+            ("sessions", "Conversations going on.", self._sources.sessions()),
+            ("seats", "Conversations there is room for.", room),
+            ("queue", "People who wait for a seat.", tally.waiting),
+            ("pressure", left_out, tally.pressure),
+            ("ready", "Whether a conversation could be held now.", not tally.not_ready),
+            ("recordings", "Conversations being recorded.", tally.recording),
+            ("longest_stall_seconds", "Of the event loop, ever.", tally.worst_stall_ms / 1000),
+        ):
+            yield GaugeMetricFamily(f"attune_{name}", about, now)
         for name, about, count in (
             ("sessions_opened", "Conversations begun.", tally.opened),
             ("sessions_refused", "Conversations refused for want of a seat.", tally.refused),
@@ -54,16 +63,25 @@ class Figures(Collector):
             ("holds", "Replies silenced because somebody might interrupt.", tally.holds),
             ("interruptions", "Replies somebody did interrupt.", tally.interruptions),
             ("underruns", "Gaps in replies that nobody asked for.", tally.underruns),
+            ("sessions_resumed", "Conversations lost clients came back to.", tally.resumed),
+            ("resumes_failed", "Lost clients with nothing to come back to.", tally.resumes_failed),
+            ("wrong_tokens", "Tokens that open nothing here.", tally.wrong_tokens),
+            ("stalls", "How often the event loop stood for 20 ms or more.", tally.stalls),
         ):
             yield CounterMetricFamily(f"attune_{name}", about, count)
         able = GaugeMetricFamily("attune_role_able", "Whether a model works.", labels=["role"])
-        for role, is_able in self._sources.able().items():
-            able.add_metric([role], is_able)
+        for role, out_of_order in tally.unable.items():
+            able.add_metric([role], not out_of_order)
         yield able
         yield _by("sessions_ended", "Conversations ended.", "why", tally.endings)
         yield _by("replies_failed", "Replies failed, by whose model.", "role", tally.failures)
         stopped = "Recordings broken off."
         yield _by("recordings_broken_off", stopped, "reason", tally.stopped)
+        yield _by("refusals", "Refused for asking too much.", "limit", tally.refusals)
+        opened = "How often a breaker opened."
+        yield _by("breaker_openings", opened, "role", tally.openings)
+        again = "Backends started again after they died or hung."
+        yield _by("backend_restarts", again, "backend", self._sources.restarts())
         stages = HistogramMetricFamily(
             "attune_stage_seconds", "Stages of a turn after the end of speech.", labels=["stage"]
         )

@@ -10,6 +10,7 @@ from hmac import compare_digest
 from secrets import token_urlsafe
 
 from server.relink import Relink
+from server.vitals import Vitals
 
 
 @dataclass(slots=True)
@@ -25,7 +26,8 @@ class _Ticket:
 class Parking:
     """A token is `<owner>.<session id>.<secret>`; the owner says whose conversation it is."""
 
-    def __init__(self, resume_sec: float, owner: str = "0") -> None:
+    def __init__(self, resume_sec: float, owner: str = "0", vitals: Vitals | None = None) -> None:
+        self.vitals = vitals or Vitals()
         self._resume_sec = resume_sec
         self._owner = owner
         self._tickets: dict[str, _Ticket] = {}
@@ -56,6 +58,7 @@ class Parking:
     def confirm(self, session_id: str) -> None:
         """The client is there, and knows the latest token: what it came back by is void."""
         if ticket := self._tickets.get(session_id):
+            self.vitals.resumed += ticket.claimed is not None
             ticket.before = ticket.claimed = None
 
     def forget(self, session_id: str) -> None:

@@ -1,6 +1,7 @@
 """At the door: a seat, a place in the queue, or a polite refusal."""
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -9,17 +10,21 @@ from math import ceil
 
 from starlette.websockets import WebSocket
 
+from server.address_limits import AddressLimits, Together
 from server.admission import Admission, Guest, Refused
 from server.capacity import Capacity, Fixed
 from server.config import Config
 from server.errors import server_error
 from server.link import LinkLost, WebSocketLink
-from server.pressure import STEP_SEC, Calm, Load, Pressed, Pressure, worked_ms
+from server.memory import MemoryWatch
+from server.pressure import STEP_SEC, Calm, Load, Memory, Pressed, Pressure, worked_ms
 from server.pulse import Pulse, cores
 from server.seats import OwnSeats, Seats
 from server.server_events import Event, event
 from server.vitals import Vitals
 from server.waiting import Waiting
+
+log = logging.getLogger(__name__)
 
 TRY_AGAIN_LATER = 1013
 TELL_SEC = 5.0  # how often somebody who waits hears of it, though nothing changed
@@ -47,10 +52,12 @@ class Porter:
         self._limits = config.limits
         taken = seats or OwnSeats(config.seats)
         self.pulse = Pulse(lambda: taken.taken)
+        self.memory = MemoryWatch(settings.memory_mb)
         self.measured: Pressure | None = None
         if settings.measured and config.clock == "wall":
             load = partial(_load, self.pulse, cores())
-            self.measured = Pressure(self.pulse, load, settings.target_ms)
+            memory = Memory(lambda: self.memory.free, settings.memory_free)
+            self.measured = Pressure(self.pulse, load, settings.target_ms, memory=memory)
             vitals.when_reached(self._turn)
         self.pressed: Pressed = self.measured or Calm()  # for conversations to look at
         holds = (
@@ -58,23 +65,48 @@ class Porter:
         )
         share = ceil(config.seats * settings.share) if config.exposed else None
         self.admission = Admission(taken, holds, settings.queue, share)
+        counts = AddressLimits(config.limits, vitals=vitals)
+        self.address_limits = counts if config.exposed else None
+        self._watches_memory = self.measured is not None and settings.memory_free > 0
 
     @asynccontextmanager
     async def at_work(self) -> AsyncGenerator[None, None]:
         """For as long as the server runs."""
-        working = asyncio.create_task(self._work())
+        working = [asyncio.create_task(self._work())]
+        if self._watches_memory:
+            working.append(asyncio.create_task(self.memory.watch()))
         try:
             yield
         finally:
-            working.cancel()
-            await asyncio.gather(working, return_exceptions=True)
+            for task in working:
+                task.cancel()
+            await asyncio.gather(*working, return_exceptions=True)
 
     async def _work(self) -> None:
         while True:
             await asyncio.sleep(STEP_SEC)
             if self.measured:
+                was_short = self.short_of_memory
                 self.measured.step()
+                if self.short_of_memory != was_short:
+                    self._log_memory()
             self.admission.step()
+
+    @property
+    def short_of_memory(self) -> bool:
+        return self.measured is not None and self.measured.short_of_memory
+
+    def _log_memory(self) -> None:
+        left = 100 * (self.memory.free or 0.0)
+        if self.short_of_memory:
+            log.warning("memory is short, %.1f %% left: nobody new is let in", left)
+        else:
+            log.info("there is memory again, %.1f %%", left)
+
+    def together(self, socket: WebSocket) -> Together | None:
+        """What a connection shares with others of its address; None if nobody is counted there."""
+        address = socket.client.host if socket.client else None
+        return self.address_limits.of(address) if self.address_limits else None
 
     def _turn(self, stages_ms: Mapping[str, float]) -> None:
         worked = worked_ms(stages_ms)
@@ -102,7 +134,7 @@ class Porter:
 
     async def _wait(self, socket: WebSocket, link: WebSocketLink, guest: Guest) -> Entered | None:
         self._vitals.queued += 1
-        waiting = Waiting(socket, link, self._limits)
+        waiting = Waiting(socket, link, self._limits, self._vitals)
         reading = asyncio.create_task(waiting.read())
         entered = tired = False
         try:
@@ -140,25 +172,32 @@ class Porter:
 
     def _place(self, guest: Guest) -> Event:
         position = self.admission.position(guest)
-        seconds = self.admission.estimate_sec(position)
+        # A seat that comes free is nobody's while memory is short: then nothing can be estimated.
+        seconds = None if self.short_of_memory else self.admission.estimate_sec(position)
         estimate = None if seconds is None else max(1, round(seconds))
         return event("attune.queue", position=position, estimate_sec=estimate)
 
     async def _refuse(self, socket: WebSocket, link: WebSocketLink, why: Refused) -> None:
         self._vitals.refused += 1
         problem = server_error(self._excuse(why), "session_limit_reached")
+        reason = "short of memory" if self._for_memory(why) else "all seats taken"
         try:
             await link.tell(event("error", error=problem))
-            await socket.close(TRY_AGAIN_LATER, "all seats taken")
+            await socket.close(TRY_AGAIN_LATER, reason)
         except (LinkLost, RuntimeError):
             pass  # it did not wait for the answer
 
     def _excuse(self, why: Refused) -> str:
         if why is Refused.SHARE:
             return "Your address has as many seats as one may have; please end a conversation."
+        if self._for_memory(why):
+            return "The server is short of memory just now; please try again soon."
         seconds = self.admission.estimate_sec(self.admission.waiting + 1)
         when = "soon" if seconds is None else f"in about {5 * ceil(seconds / 5)} s"
         return f"All seats are taken; please try again {when}."
+
+    def _for_memory(self, why: Refused) -> bool:
+        return why is Refused.FULL and self.short_of_memory
 
 
 def _load(pulse: Pulse, count: int) -> Load:

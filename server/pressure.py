@@ -18,6 +18,7 @@ HARDLY = 1.2  # a target below so many times what a turn takes anyway would be m
 BUSY, MOST_BY_CPU = 0.75, 0.6  # a busy CPU alone, however busy, only thins the running percepts
 RISE_SEC, FALL_SEC = 2.0, 8.0  # between two steps up, and two steps down
 BACK = 0.15  # the strain must fall this far below what brought a level before it ends
+PLENTY = 3.0  # times the memory that must be free: from there on less of it is a strain
 
 
 class Level(IntEnum):
@@ -70,6 +71,41 @@ class Reading:
     latency_ms: float | None  # of turns lately; None if there were none
     target_ms: float
     strain: float  # 1 is the limit
+    memory_free: float | None = None  # the share of it; None where nobody looks
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """How much of it is free, and how much has to be for anybody new."""
+
+    free: Callable[[], float | None]  # shares of all there is; None: not known
+    least: float
+
+
+class Ladder:
+    """The levels: up a step at a time, for each may be enough, or all at once if there is no time.
+
+    Down it goes a step at a time always, and only after it has been calm for a while.
+    """
+
+    def __init__(self, now: float, rise_sec: float) -> None:
+        self.level = Level.NONE
+        self._rise_sec = rise_sec  # between two steps up
+        self._moved = self._calm_since = now
+
+    def move(self, strain: float, now: float) -> None:
+        if self._rises(strain):
+            self._calm_since = now
+            while self._rises(strain) and now - self._moved >= self._rise_sec:
+                self.level, self._moved = Level(self.level + 1), now
+        elif self.level > Level.NONE and strain < RISES[self.level] - BACK:
+            if now - max(self._calm_since, self._moved) >= FALL_SEC:
+                self.level, self._moved = Level(self.level - 1), now
+        else:
+            self._calm_since = now
+
+    def _rises(self, strain: float) -> bool:
+        return self.level < Level.SEATS and strain >= RISES[Level(self.level + 1)]
 
 
 class Pressure:
@@ -81,8 +117,8 @@ class Pressure:
         load: Callable[[], Load],
         target_ms: float,
         now: Callable[[], float] = time.monotonic,
+        memory: Memory | None = None,
     ) -> None:
-        self.level = Level.NONE
         self._lateness = lateness
         self._load = load
         self._target_ms = target_ms
@@ -92,8 +128,20 @@ class Pressure:
         self._late = 0.0  # the share of the limit that is reached, by what people would notice
         self._busy = 0.0  # and by a busy machine
         self._own = 0.0  # and by this process
-        self._looked = self._moved = self._calm_since = now()
+        self._looked = now()
+        self._memory = memory
+        self._by_work = Ladder(self._looked, RISE_SEC)
+        self._by_memory = Ladder(self._looked, 0.0)  # what is gone is gone: nothing to wait for
         self.reading = Reading(0.0, None, target_ms, 0.0)
+
+    @property
+    def level(self) -> Level:
+        return max(self._by_work.level, self._by_memory.level)
+
+    @property
+    def short_of_memory(self) -> bool:
+        """Whether nobody new is let in for want of it."""
+        return self._by_memory.level >= Level.SEATS
 
     @property
     def used(self) -> float:
@@ -120,8 +168,13 @@ class Pressure:
         budget = max(0.5, 1 - max(0.0, load.machine - load.own))
         self._own = keep * self._own + (1 - keep) * load.own / budget
         strain = max(self._late, self._busy)
-        self.reading = Reading(lag, latency, target, round(strain, 3))
-        self._move(strain, now)
+        self._by_work.move(strain, now)
+        free = self._memory.free() if self._memory else None
+        if self._memory and free is not None:
+            scarce = scarcity(free, self._memory.least)
+            self._by_memory.move(scarce, now)
+            strain = max(strain, scarce)
+        self.reading = Reading(lag, latency, target, round(strain, 3), free)
         return self.level
 
     def _target(self) -> float:
@@ -136,17 +189,12 @@ class Pressure:
         usual = target / 2 if alone is None else alone
         return max(0.0, latency - usual) / (target - usual)
 
-    def _move(self, strain: float, now: float) -> None:
-        """One step at a time: each may be enough. Down only after it has been calm for a while."""
-        if self.level < Level.SEATS and strain >= RISES[Level(self.level + 1)]:
-            self._calm_since = now
-            if now - self._moved >= RISE_SEC:
-                self.level, self._moved = Level(self.level + 1), now
-        elif self.level > Level.NONE and strain < RISES[self.level] - BACK:
-            if now - max(self._calm_since, self._moved) >= FALL_SEC:
-                self.level, self._moved = Level(self.level - 1), now
-        else:
-            self._calm_since = now
+
+def scarcity(free: float, least: float) -> float:
+    """The strain of having so little memory: nobody new is let in where the least is free."""
+    if least <= 0:
+        return 0.0
+    return RISES[Level.SEATS] * max(0.0, PLENTY - free / least) / (PLENTY - 1)
 
 
 def _typical(turns: Digest) -> float | None:

@@ -31,6 +31,7 @@ async def resume(socket: WebSocket, parking: Parking, token: str, tick_sec: floa
     if conversation is None or not conversation.take_over(link, socket.query_params.get("after")):
         if conversation:  # what was missed is not kept any more: nobody can go on with it
             conversation.abort()
+        parking.vitals.resumes_failed += 1
         await _refuse(link)
         return
     if before:  # it looked alive, as one does whose network is gone

@@ -14,7 +14,7 @@ from fastapi import APIRouter, Depends, FastAPI, Path, Query, Request, Response,
 from pydantic import BaseModel
 from starlette.datastructures import Headers
 
-from server.access import AS_OPERATOR, AS_TALKER, Access, Role, admitted
+from server.access import AS_OPERATOR, AS_TALKER, Access, Attempts, Role, admitted
 from server.http_refusals import Refusal, Route
 from server.http_streams import Streamed, whole
 from server.live_sessions import Live, find
@@ -59,10 +59,11 @@ def router(
     operator_token: str | None,
     allowed: Callable[[Headers], bool],
     live: Live,
+    attempts: Attempts | None = None,
 ) -> APIRouter:
     """The routes, for requests whose headers are allowed."""
     threads = StorageThreads()
-    access = Access(operator_token)
+    access = Access(operator_token, attempts)
     reception = Reception(library, access, threads)
 
     @asynccontextmanager

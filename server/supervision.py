@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Literal
@@ -34,29 +34,40 @@ State = Literal["starting", "up", "waiting", "stopped"]
 class Kept:
     """One backend: `run` starts it again and again; cancelling that ends it."""
 
-    def __init__(self, name: str, process: BackendProcess, backoff: Backoff = RESTARTS) -> None:
+    def __init__(
+        self,
+        name: str,
+        process: BackendProcess,
+        backoff: Backoff = RESTARTS,
+        changed: Callable[[], None] = lambda: None,
+    ) -> None:
         self.name = name
         self.state: State = "stopped"
         self.restarts = 0
         self.seen_up = threading.Event()
         self._process = process
         self._backoff = backoff
+        self._changed = changed
 
     async def run(self) -> None:
         failures = 0
         try:
             while True:
-                self.state = "starting"
+                self._become("starting")
                 async with self._running() as keeper:
                     up_sec = await self._watch(keeper)
                 failures = 1 if up_sec > STEADY_SEC else failures + 1
-                self.state = "waiting"
                 self.restarts += 1
+                self._become("waiting")
                 wait = self._backoff.after(failures)
                 log.warning("backend %s starts again in %.1f seconds", self.name, wait)
                 await asyncio.sleep(wait)
         finally:
-            self.state = "stopped"
+            self._become("stopped")
+
+    def _become(self, state: State) -> None:
+        self.state = state
+        self._changed()
 
     @asynccontextmanager
     async def _running(self) -> AsyncGenerator[asyncio.subprocess.Process, None]:
@@ -97,7 +108,7 @@ class Kept:
                 if up_since is None:
                     log.info("backend %s is up", self.name)
                     up_since = time.monotonic()
-                    self.state = "up"
+                    self._become("up")
                     self.seen_up.set()
                 missed = 0
             elif up_since is not None:
@@ -152,8 +163,17 @@ async def _answers(url: str, patience_sec: float) -> bool:
 class Supervision:
     """All of them, in a thread and a loop of their own: models load, and people talk, meanwhile."""
 
-    def __init__(self, processes: Mapping[str, BackendProcess], backoff: Backoff = RESTARTS):
-        self.kept = [Kept(name, process, backoff) for name, process in processes.items()]
+    def __init__(
+        self,
+        processes: Mapping[str, BackendProcess],
+        backoff: Backoff = RESTARTS,
+        changed: Callable[[Sequence[Backend]], None] = lambda _: None,
+    ) -> None:
+        """Starts nothing yet; `changed` is told from the thread whenever one's state changes."""
+        self.kept = [
+            Kept(name, process, backoff, lambda: changed(self.backends))
+            for name, process in processes.items()
+        ]
         self._processes = processes
         self._loop = asyncio.new_event_loop()
         self._stopping: asyncio.Event | None = None

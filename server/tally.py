@@ -1,4 +1,4 @@
-"""What one process has counted of its conversations, in a form that adds up over processes."""
+"""What one process has counted, and how it is just now, in a form that adds up over processes."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -26,8 +26,14 @@ COUNTS = (
     "holds",
     "interruptions",
     "underruns",
+    "resumed",
+    "resumes_failed",
+    "wrong_tokens",
+    "stalls",
 )
-BY_NAME = ("endings", "failures", "stopped")
+NOW = ("seats", "waiting", "not_ready")  # added up too
+WORST = ("worst_stall_ms", "pressure")  # of these, the greatest
+BY_NAME = ("endings", "failures", "stopped", "refusals", "openings", "unable")
 
 
 @dataclass(slots=True)
@@ -42,9 +48,21 @@ class Tally:
     holds: int = 0
     interruptions: int = 0
     underruns: int = 0
+    resumed: int = 0
+    resumes_failed: int = 0
+    wrong_tokens: int = 0
+    stalls: int = 0
+    worst_stall_ms: float = 0.0
+    seats: int = 0  # that a process has or would give, of those of the whole server
+    waiting: int = 0
+    pressure: int = 0
+    not_ready: int = 0  # processes in which no conversation could be held now
     endings: Counter[str] = field(default_factory=Counter)
     failures: Counter[str] = field(default_factory=Counter)
     stopped: Counter[str] = field(default_factory=Counter)
+    refusals: Counter[str] = field(default_factory=Counter)
+    openings: Counter[str] = field(default_factory=Counter)  # of breakers, by role
+    unable: Counter[str] = field(default_factory=Counter)  # processes with an open one, by role
     percepts: Digest = field(default_factory=Digest)
     stages: dict[str, StageTally] = field(default_factory=dict)
 
@@ -56,6 +74,8 @@ class Tally:
             endings=Counter(vitals.endings),
             failures=Counter(vitals.failures),
             stopped=Counter(vitals.stopped),
+            refusals=Counter(vitals.refusals),
+            worst_stall_ms=vitals.worst_stall_ms,
             percepts=vitals.percepts,
             stages={n: StageTally(s.ever, s.lately.digest()) for n, s in vitals.stages.items()},
         )
@@ -64,8 +84,10 @@ class Tally:
         """All together; none of them is changed."""
         whole = Tally()
         for each in (self, *others):
-            for name in COUNTS:
+            for name in (*COUNTS, *NOW):
                 setattr(whole, name, getattr(whole, name) + getattr(each, name))
+            for name in WORST:
+                setattr(whole, name, max(getattr(whole, name), getattr(each, name)))
             for name in BY_NAME:
                 getattr(whole, name).update(getattr(each, name))
             whole.percepts.join(each.percepts)
@@ -77,7 +99,7 @@ class Tally:
 
     def to_json(self) -> dict[str, Any]:
         return {
-            **{name: getattr(self, name) for name in (*COUNTS, *BY_NAME)},
+            **{name: getattr(self, name) for name in (*COUNTS, *NOW, *WORST, *BY_NAME)},
             "percepts": self.percepts.to_json(),
             "stages": {
                 name: [stage.ever.to_json(), stage.lately.to_json()]
@@ -87,7 +109,7 @@ class Tally:
 
     @classmethod
     def from_json(cls, told: dict[str, Any]) -> "Tally":
-        counts: dict[str, Any] = {name: told[name] for name in COUNTS}
+        counts: dict[str, Any] = {name: told[name] for name in (*COUNTS, *NOW, *WORST)}
         named: dict[str, Any] = {name: Counter(told[name]) for name in BY_NAME}
         return cls(
             **counts,

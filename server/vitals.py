@@ -5,13 +5,30 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import Literal, Protocol, get_args
 
 from server.percentiles import Digest, Lately
 
 LATELY_SEC = 15 * 60.0
 ORIGIN = "speech_end"  # the stage all others are counted from
 OVERHEAD = "overhead"
+
+# What a client can be refused for asking too much of: as in the settings, but for the last one.
+Limit = Literal[
+    "messages_per_sec",
+    "refusals",
+    "audio_ahead_sec",
+    "conversation_bytes",
+    "settings_bytes",
+    "session_minutes",
+    "idle_minutes",
+    "connections_per_minute",
+    "address_messages_per_sec",
+    "address_audio_ahead_sec",
+    "requests_per_minute",
+    "wrong_tokens",
+]
+LIMITS: tuple[Limit, ...] = get_args(Limit)
 
 
 class Watched(Protocol):
@@ -45,6 +62,10 @@ class Vitals:
         self.queued = 0  # had to wait for a seat
         self.left_queue = 0  # did not wait so long
         self.endings: Counter[str] = Counter()
+        self.resumed = 0  # conversations whose client was lost, and came back ...
+        self.resumes_failed = 0  # ... or would have liked to
+        self.wrong_tokens = 0  # or none, where one is asked for
+        self.refusals: Counter[str] = Counter(dict.fromkeys(LIMITS, 0))  # by the limit
         self.turns = 0  # that people took, answered or not
         self.holds = 0  # a reply fell silent because somebody might be taking the word
         self.interruptions = 0  # and somebody did
@@ -98,6 +119,10 @@ class Vitals:
         """The event loop kept everybody waiting for so long."""
         self.stalls += 1
         self.worst_stall_ms = max(self.worst_stall_ms, ms)
+
+    def limited(self, limit: Limit) -> None:
+        """A client asked for more than this limit allows, and was refused."""
+        self.refusals[limit] += 1
 
     # -- replies
 

@@ -10,6 +10,7 @@ from server.errors import ClientError
 from server.limits import Limits, Meter, PassedOver
 from server.link import LinkLost, WebSocketLink
 from server.server_events import event
+from server.vitals import Vitals
 
 KEPT = 32  # messages
 KEPT_CHARS = 256 * 1024  # of all of them
@@ -20,12 +21,14 @@ SOUND = "input_audio_buffer."
 class Waiting:
     """Reads along, so that hanging up is noticed, until somebody else does."""
 
-    def __init__(self, socket: WebSocket, link: WebSocketLink, limits: Limits) -> None:
+    def __init__(
+        self, socket: WebSocket, link: WebSocketLink, limits: Limits, vitals: Vitals
+    ) -> None:
         self.kept: list[str] = []
         self._socket = socket
         self._link = link
         self._chars = 0
-        self._meter = Meter(limits, time.monotonic())
+        self._meter = Meter(limits, time.monotonic(), vitals)
 
     async def read(self) -> None:
         """Until they hang up, or have said far too much."""

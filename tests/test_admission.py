@@ -148,6 +148,7 @@ def test_a_wait_is_estimated_from_how_long_people_talk() -> None:
 class Strain:
     level: Level = Level.NONE
     used: float = 0.0
+    short_of_memory: bool = False
 
 
 def test_seats_grow_while_all_is_well_and_never_past_the_operators_number() -> None:
@@ -193,6 +194,25 @@ def test_when_it_was_too_many_fewer_are_let_in_and_a_little_more_is_tried_later(
         capacity.step(7)
         found.append(capacity.total(7, 7))
     assert found[0] == 7 and found[-1] > 7 and found == sorted(found)
+
+
+def test_while_memory_is_short_there_is_no_new_seat_and_nothing_is_learned_from_it() -> None:
+    time, strain = Time(), Strain()
+    capacity = Capacity(64, strain, cores=16, now=time)
+    admission = Admission(OwnSeats(64), capacity, 4, None, time)
+    talkers = [sitting(admission.sit(anybody())) for _ in range(3)]
+    strain.level, strain.short_of_memory = Level.SEATS, True
+    assert admission.sit(anybody()) is Refused.FULL and admission.free == 0
+    waits = sitting(admission.wait(anybody()))
+    for talker in talkers:  # not even as somebody leaves, nor if nobody is left
+        admission.leave(talker)
+        time.now += SETTLE_SEC
+        admission.step()
+    assert (admission.taken, waits.sat) == (0, None)
+    strain.level, strain.short_of_memory = Level.NONE, False
+    admission.step()
+    assert waits.sat == time.now
+    assert admission.total == 8  # as many as before
 
 
 @dataclass(slots=True)

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 from models.errors import BackendError
 from models.registry import BACKENDS, Choice, build, read
@@ -45,6 +46,21 @@ def test_the_other_ways_are_known_as_well(tmp_path: Path) -> None:
         (tmp_path / "other.toml").write_text(table.replace("\n# ", "\n"), "utf-8")
         for role, choice in read(tmp_path / "other.toml").items():
             assert choice.options.keys() <= keywords(BACKENDS[role][choice.backend])
+
+
+def test_replies_have_priorities_only_where_every_server_we_tell_to_start_heeds_them() -> None:
+    assert read(PROFILE)["responder"].options["priority"] is True
+    compose = yaml.safe_load((ROOT / "compose.yaml").read_text("utf-8"))
+    assert "--scheduling-policy=priority" in compose["services"]["vllm"]["command"]
+    commands = 0
+    for page in ("gpu", "scaling", "operations", "deploy"):
+        told = (ROOT / "docs" / f"{page}.md").read_text("utf-8").replace("\\\n", " ")
+        for line in told.splitlines():
+            serves_replies = re.search(r"""vllm"?,? "?serve"?,? "?(?!openai/whisper)\S""", line)
+            if serves_replies and "--omni" not in line:
+                assert re.search(r"""--scheduling-policy"?,? "?priority""", line), (page, line)
+                commands += 1
+    assert commands >= 5
 
 
 def test_a_voice_whose_weights_are_not_there_says_how_to_get_them(tmp_path: Path) -> None:

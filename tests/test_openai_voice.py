@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, MutableMapping
 from contextlib import aclosing, asynccontextmanager
+from functools import partial
 from typing import Any
 
 import jiwer
@@ -16,7 +17,9 @@ import uvicorn
 from models.asr_moonshine import Moonshine
 from models.asr_openai import OpenAITranscriber
 from models.audio import decode_pcm16, encode_pcm16, resample
+from models.due import needed
 from models.errors import BackendError
+from models.openai_http import OpenAIServer
 from models.pauses import AUDIBLE, GAP_SEC, STOP_SEC
 from models.protocols import Speaker
 from models.registry import Choice, build
@@ -510,3 +513,132 @@ async def test_an_answer_without_words_is_told_in_a_sentence(peer: Peer, body: b
     peer.kind, peer.pieces = "application/json", [body]
     with pytest.raises(BackendError, match="The transcription server answered without words."):
         await ears_at(peer.url).transcribe(AudioChunk(tone(1.0), WIRE_RATE))
+
+
+# ---- more to ask than a server does at once
+
+
+class Desk:
+    """A server that answers when it is told to, and says who is asking."""
+
+    def __init__(self) -> None:
+        self.arrived: asyncio.Queue[bytes] = asyncio.Queue()
+        self.may_answer = asyncio.Semaphore(0)
+        self.answer = b"{}"
+        self.kind = b"audio/pcm"
+
+    async def __call__(self, scope: Message, receive: Any, send: Send) -> None:
+        body, more = b"", True
+        while more:
+            message = await receive()
+            body += message.get("body", b"")
+            more = message.get("more_body", False)
+        self.arrived.put_nowait(body)
+        await self.may_answer.acquire()
+        headers = [(b"content-type", self.kind)]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": self.answer, "more_body": False})
+
+
+@asynccontextmanager
+async def desk() -> AsyncGenerator[tuple[str, Desk], None]:
+    served = Desk()
+    async with asyncio.timeout(20), at_a_port(served) as url:
+        yield url, served
+
+
+def in_line(work: Callable[[], Awaitable[Any]], due: float) -> "asyncio.Task[Any]":
+    async def wait() -> Any:
+        with needed(lambda: due):
+            return await work()
+
+    return asyncio.create_task(wait())
+
+
+async def test_clauses_wait_for_the_voice_in_the_order_in_which_they_are_needed() -> None:
+    async with desk() as (url, served):
+        served.answer = encode_pcm16(tone(0.5))
+        speaker = voice_at(url, concurrency=2)
+        dues = {"One.": 0.0, "Two.": 0.0, "Late.": 9.0, "Soon.": 2.0, "Now.": 1.0}
+        saying = []
+        for clause, due in dues.items():
+            saying.append(in_line(partial(say, speaker, clause), due))
+            await asyncio.sleep(0)  # they come one after the other
+        asked = [json.loads(await served.arrived.get())["input"] for _ in range(2)]
+        assert sorted(asked) == ["One.", "Two."] and served.arrived.empty()
+        for _ in range(3):
+            served.may_answer.release()
+            asked.append(json.loads(await served.arrived.get())["input"])
+        assert asked[2:] == ["Now.", "Soon.", "Late."]
+        for _ in range(2):
+            served.may_answer.release()
+        assert [text(chunks) for chunks, _ in await asyncio.gather(*saying)] == [*dues]
+
+
+async def test_utterances_wait_for_the_ears_in_the_order_in_which_they_are_needed() -> None:
+    async with desk() as (url, served):
+        served.answer = b'{"text": "yes"}'
+        ears = ears_at(url, concurrency=1)
+        heard = []
+        for seconds, due in ((1.0, 0.0), (2.0, 9.0), (3.0, 1.0)):
+            sound = AudioChunk(tone(seconds), WIRE_RATE)
+            heard.append(in_line(partial(ears.transcribe, sound), due))
+            await asyncio.sleep(0)
+        sizes = []
+        for _ in heard:
+            sizes.append(len(await served.arrived.get()))
+            assert served.arrived.empty()
+            served.may_answer.release()
+        assert sizes[0] < sizes[2] < sizes[1]  # of one, two and three seconds
+        assert await asyncio.gather(*heard) == ["yes"] * 3
+
+
+async def test_a_clause_given_up_frees_its_place_whether_it_waits_or_is_spoken() -> None:
+    async with desk() as (url, served):
+        served.answer = encode_pcm16(tone(0.5))
+        speaker = voice_at(url, concurrency=1)
+        spoken, waiting, other = (
+            in_line(partial(say, speaker, clause), due)
+            for clause, due in (("Spoken.", 0.0), ("Waiting.", 1.0), ("Other.", 2.0))
+        )
+        assert b"Spoken" in await served.arrived.get()
+        for given_up in (waiting, spoken):
+            given_up.cancel()
+            await asyncio.wait([given_up])
+        assert b"Other" in await served.arrived.get()
+        for _ in range(2):
+            served.may_answer.release()
+        chunks, _ = await other
+        assert text(chunks) == "Other."
+
+
+async def test_a_clause_that_is_played_slowly_keeps_the_voice_from_nobody() -> None:
+    async with desk() as (url, served):
+        served.answer = encode_pcm16(tone(3.0))
+        for _ in range(2):
+            served.may_answer.release()
+        speaker = voice_at(url, concurrency=1)
+        async with aclosing(speaker.speak(CLAUSE, PLAIN)) as slowly:
+            first = await anext(slowly)  # and no more for now
+            chunks, _ = await say(speaker, "Hello.")
+            assert text(chunks) == "Hello."
+            assert text([first, *[chunk async for chunk in slowly]]) == CLAUSE
+
+
+async def test_whoever_is_not_let_through_in_time_is_told_that_the_server_is_busy() -> None:
+    async with desk() as (url, served):
+        for _ in range(2):
+            served.may_answer.release()
+        server = OpenAIServer("speaker", "voice server", url, None, 0.2, concurrency=1)
+        async with server.post("/audio/speech", json={}):  # answered, and not read to its end
+            with pytest.raises(BackendError, match="^The voice server is busy"):
+                async with server.post("/audio/speech", json={}):
+                    pass
+        assert served.arrived.qsize() == 1
+        async with server.post("/audio/speech", json={}) as answer:
+            assert answer.is_success
+
+
+async def test_no_places_at_all_are_refused_at_once() -> None:
+    with pytest.raises(BackendError, match="^The voice server's concurrency is 0, and not 1 or"):
+        voice_at("http://127.0.0.1:9/v1", concurrency=0)

@@ -4,7 +4,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from server.pressure import FALL_SEC, LAG_MS, Level, Load, Pressure, worked_ms
+from server.pressure import FALL_SEC, LAG_MS, Level, Load, Memory, Pressure, worked_ms
+
+LEAST = 0.05  # of memory, for anybody new
 
 
 @dataclass(slots=True)
@@ -14,9 +16,11 @@ class Machine:
     now: float = 0.0
     lag_ms: float = 0.0
     load: Load = field(default_factory=lambda: Load(0.1, 0.1))
+    memory_free: float | None = 0.5
 
     def pressure(self, target_ms: float = 1500.0) -> Pressure:
-        return Pressure(self, lambda: self.load, target_ms, lambda: self.now)
+        memory = Memory(lambda: self.memory_free, LEAST)
+        return Pressure(self, lambda: self.load, target_ms, lambda: self.now, memory)
 
     def pass_time(self, pressure: Pressure, seconds: int) -> list[Level]:
         """The level at the end of every second."""
@@ -103,6 +107,51 @@ def test_a_busy_processor_alone_turns_nobody_away() -> None:
     pressure = machine.pressure()
     assert max(machine.pass_time(pressure, 120)) is Level.PERCEPTS
     assert pressure.used == pytest.approx(0.4, abs=0.01)  # of the half that is ours in any case
+
+
+def test_as_memory_runs_out_things_are_left_out_in_order_and_seats_at_the_share_that_is_set() -> (
+    None
+):
+    machine = Machine()
+    pressure = machine.pressure()
+    seen = []
+    for percent in range(20, 0, -1):
+        machine.memory_free = percent / 100
+        (level,) = machine.pass_time(pressure, 1)
+        seen.append(level)
+        assert pressure.short_of_memory == (machine.memory_free <= LEAST)
+        assert pressure.reading.memory_free == machine.memory_free
+    assert seen == sorted(seen) and set(seen) == set(Level)
+    assert seen[0] is Level.NONE
+
+
+def test_memory_that_is_gone_at_once_lets_nobody_in_at_once() -> None:
+    machine = Machine()
+    pressure = machine.pressure()
+    machine.pass_time(pressure, 5)
+    machine.memory_free = 0.01
+    assert machine.pass_time(pressure, 1) == [Level.SEATS]
+    assert pressure.short_of_memory
+    assert pressure.used < 0.2  # which says nothing of how many would fit
+
+
+def test_memory_that_is_back_brings_all_back_in_order_and_does_not_flicker() -> None:
+    machine = Machine(memory_free=0.04)
+    pressure = machine.pressure()
+    machine.pass_time(pressure, 5)
+    for second in range(60):  # hardly more than the least is not enough again
+        machine.memory_free = LEAST + 0.01 * (second % 2)
+        assert machine.pass_time(pressure, 1) == [Level.SEATS]
+    machine.memory_free = 0.5
+    falling = machine.pass_time(pressure, 60)
+    assert falling == sorted(falling, reverse=True) and set(falling) == set(Level)
+    assert falling.count(Level.SEATS) >= FALL_SEC - 1
+    assert not pressure.short_of_memory
+
+
+def test_memory_of_which_nothing_is_known_is_no_strain() -> None:
+    machine = Machine(memory_free=None)
+    assert set(machine.pass_time(machine.pressure(), 20)) == {Level.NONE}
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import asyncio
 import io
 import os
+import signal
 import socket
 from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import aclosing, asynccontextmanager, contextmanager, redirect_stderr
@@ -29,16 +30,17 @@ from models.registry import Choice
 from models.style import PLAIN, REPLY_EMOTIONS, Style
 from models.types import EAR_RATE, AudioChunk, SpokenChunk, Token, Turn
 from server.__main__ import Bare
-from server.config import PROFILES, Config
+from server.config import PROFILES, BackendProcess, Config
 from server.consent import Consent
 from server.launch import launch
 from server.percentiles import Digest
-from server.processes import messages
+from server.processes import messages, parent
 from server.processes.forwarding import Forwarding
 from server.processes.handing import Doorman, taken_in
 from server.processes.messages import Message
 from server.processes.model_process import ATTENTION_SEC, Attentions, Listening, ModelHouse
 from server.processes.neighbours import Neighbours, inner_door
+from server.processes.notice_board import NoticeBoard
 from server.processes.remote import (
     Line,
     RemoteJudge,
@@ -50,6 +52,7 @@ from server.processes.remote import (
 from server.processes.seating import SharedSeats, Table
 from server.processes.shared_models import is_own
 from server.processes.together import Everywhere
+from server.readiness import Backend
 from server.seats import OwnSeats, Seats
 from server.sessions.library import StillRecording
 from server.tally import StageTally, Tally
@@ -377,6 +380,58 @@ def test_seats_are_counted_over_all_fronts(table: Table) -> None:
     assert table.taken == 3
     table.clear(1)  # the front died
     assert here.take("sess_d") and table.everyone() == [(0, "sess_a"), (0, "sess_d")]
+
+
+def test_how_backends_are_is_read_in_another_process_than_it_is_written_in() -> None:
+    board = NoticeBoard(["vllm", "tts"])
+    assert [each.state for each in board.backends] == ["stopped", "stopped"]
+    told = [
+        Backend(name="vllm", state="up", restarts=0),
+        Backend(name="tts", state="waiting", restarts=7),
+    ]
+    child = os.fork()
+    if not child:
+        board.write(told)
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert board.backends == told
+    board.all_stopped()
+    assert [(each.state, each.restarts) for each in board.backends] == [
+        ("stopped", 0),
+        ("stopped", 7),
+    ]
+
+
+def test_where_no_backend_is_looked_after_none_is_told_of() -> None:
+    assert NoticeBoard([]).backends == []
+
+
+def test_fronts_stop_first_then_the_models_and_backends_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = BackendProcess(command=["true"], ready="http://127.0.0.1:9/health")
+    config = Config(profile="standin", processes=2, backends={"tts": kept})
+    house = parent.Parent(Bare(), config, socket.socket(), tmp_path)
+    told: list[str] = []
+
+    def note(member: parent.Member, sign: signal.Signals) -> None:
+        if member.pid:
+            assert sign == signal.SIGTERM
+            told.append(member.name)
+
+    monkeypatch.setattr(parent, "_tell", note)
+    members = {each.name: each for each in house._members}
+    for number, member in enumerate(members.values()):
+        member.pid = number + 1
+    house._stop()
+    order = [told.copy()]
+    for gone in ("front 1", "front 0", "models"):
+        told.clear()
+        members[gone].pid = 0
+        house._end()
+        order.append(told.copy())
+    assert order == [["front 0", "front 1"], [], ["models"], ["backends"]]
+    house._let_go()
 
 
 class Halls:

@@ -1,6 +1,7 @@
 """Several processes behind one port: conversations in each, and processes that are killed."""
 
 import asyncio
+import json
 import signal
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import numpy as np
 import orjson
 import psutil
@@ -23,6 +25,7 @@ from server.config import ROOT
 from tests.leaving import cut, returned
 from tests.many_processes import Many, kill, many, until
 from tests.talker import HUSH, VOICE, Talker, play_until, sound, talking
+from tests.test_supervision import free_port
 
 SPEECH = Path(__file__).parent / "data" / "speech" / "118-121721-0000.ogg"
 ALL = {"transcript": True, "audio": True, "research": True}
@@ -33,6 +36,31 @@ profile = "standin"
 [models.responder]
 backend = "standin"
 options = { first_delay_sec = 0.5 }
+"""
+
+# Ears of somebody else. They listen once they may, and note who of the server is left when they
+# are told to stop.
+EARS = """
+import http.server, pathlib, os, psutil, signal, sys, time
+port, folder = int(sys.argv[1]), pathlib.Path(sys.argv[2])
+def stop(*_):
+    for parent in psutil.Process().parents()[2:3]:
+        (folder / "left").write_text(str(len(parent.children())))
+    sys.exit(0)
+signal.signal(signal.SIGTERM, stop)
+with (folder / "starts").open("a") as starts:
+    print(os.getpid(), file=starts)
+while not (folder / "may_listen").exists():
+    time.sleep(0.02)
+class Ears(http.server.BaseHTTPRequestHandler):
+    def answer(self):
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b'{"text": "hello there"}')
+    do_GET = do_POST = answer
+    def log_message(self, *_): pass
+http.server.ThreadingHTTPServer(("127.0.0.1", port), Ears).serve_forever()
 """
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
@@ -244,6 +272,105 @@ async def test_a_parent_told_to_stop_ends_all_and_leaves_recordings_whole(tmp_pa
     whys = [orjson.loads(file.read_bytes())["ended"]["why"] for file in files]
     assert states == ["finished"] * 2 and whys == ["server_stopped"] * 2
     assert "Traceback" not in server.log.read_text()
+
+
+def ears_by_url(folder: Path) -> Path:
+    """Settings of a server that looks after the ears."""
+    port, settings = free_port(), folder / "ears.toml"
+    settings.write_text(
+        f"""
+        profile = "standin"
+        [models.transcriber]
+        backend = "openai"
+        options = {{ url = "http://127.0.0.1:{port}/v1", model = "m" }}
+        [backends.ears]
+        command = {json.dumps([sys.executable, "-c", EARS, str(port), str(folder)])}
+        ready = "http://127.0.0.1:{port}/v1/models"
+        check_sec = 0.1
+        log = "{folder}/ears.log"
+        """
+    )
+    return settings
+
+
+async def test_a_backend_that_is_killed_comes_back_and_every_front_tells_the_truth_meanwhile(
+    tmp_path: Path,
+) -> None:
+    may_listen = tmp_path / "may_listen"
+    may_listen.touch()
+    flags = ("--config", str(ears_by_url(tmp_path)), "--clock", "samples")
+    async with many(tmp_path, *flags) as server, AsyncExitStack() as stack:
+
+        async def both() -> list[httpx2.Response]:
+            """Connections are handed out in turn, so that of four each front gets some."""
+            return [await server.get("/ready") for _ in range(4)]
+
+        def starts() -> list[int]:
+            return [int(line) for line in (tmp_path / "starts").read_text().split()]
+
+        assert all(each.json()["ready"] for each in await both())
+        names = [each["name"] for each in (await server.system())["processes"]]
+        assert names == ["front 0", "front 1", "models", "backends"]
+        talkers = await pair(server, stack)
+        for talker, _ in talkers.values():
+            assert await replied(talker) == "completed"
+
+        may_listen.unlink()
+        kill(starts()[0])
+
+        async def away() -> bool:
+            return all(each.status_code == 503 for each in await both())
+
+        await until(away)
+        for each in await both():
+            told = each.json()
+            assert [unable["role"] for unable in told["unable"]] == ["transcriber"]
+            assert told["backends"] == [{"name": "ears", "state": "starting", "restarts": 1}]
+
+        may_listen.touch()
+
+        async def back() -> bool:
+            return all(each.status_code == 200 for each in await both())
+
+        await until(back)
+        for each in await both():
+            assert each.json()["backends"] == [{"name": "ears", "state": "up", "restarts": 1}]
+        assert len(starts()) == 2  # however many processes there are, it is started once
+        for talker, _ in talkers.values():
+            assert await replied(talker) == "completed"
+
+        last = psutil.Process(starts()[1])
+        server.parent.send_signal(signal.SIGTERM)
+        assert await asyncio.to_thread(server.parent.wait, 60) == 0
+        assert not last.is_running()
+    assert (tmp_path / "left").read_text() == "1"  # fronts and models had gone before it
+    assert "Traceback" not in server.log.read_text()
+
+
+async def test_no_backend_outlives_a_parent_or_who_looks_after_it_and_it_is_started_again(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "may_listen").touch()
+    async with many(tmp_path, "--config", str(ears_by_url(tmp_path))) as server:
+
+        def newest() -> int:
+            return int((tmp_path / "starts").read_text().split()[-1])
+
+        first = psutil.Process(newest())
+        _, looks_after, parent = first.parents()[:3]
+        assert parent == server.parent
+        kill(looks_after.pid)
+
+        async def another() -> bool:
+            (told,) = (await server.get("/ready")).json()["backends"]
+            is_other = newest() != first.pid and psutil.pid_exists(newest())
+            return is_other and told["state"] == "up" and not first.is_running()
+
+        await until(another)
+        second = psutil.Process(newest())
+        kill(server.parent.pid)
+        _, alive = await asyncio.to_thread(psutil.wait_procs, [second], 40)
+        assert not alive
 
 
 def sockets(folder: Path) -> list[Path]:

@@ -6,6 +6,9 @@ from base64 import b64decode
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
+from time import monotonic
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,6 +17,7 @@ import pytest
 import soundfile
 
 from models import responder_vllm
+from models.due import needed
 from models.errors import BackendError
 from models.responder_vllm import VllmResponder
 from models.types import EAR_RATE, WIRE_RATE, AudioChunk, Turn
@@ -636,3 +640,81 @@ async def test_a_reply_never_listened_to_asks_for_nothing() -> None:
     async with serving(says("Hi.")) as peer:
         await asking(peer).respond(HELLO, 40).aclose()
     assert not peer.calls
+
+
+# ---- who is answered first
+
+
+def urgent(peer: Peer) -> list[Any]:
+    return [call.body.get("priority") for call in peer.asked]
+
+
+async def needed_in(seconds: float, responder: VllmResponder) -> list[str]:
+    with needed(lambda: monotonic() + seconds):
+        return await reply(responder)
+
+
+async def test_a_reply_that_is_needed_sooner_has_a_lower_priority_and_all_are_below_none() -> None:
+    async with serving(says("Hi.")) as peer:
+        responder = asking(peer, priority=True)
+        for seconds in (20.0, -20.0, 0.0, 10.0):
+            await needed_in(seconds, responder)
+    later, sooner, now, soon = urgent(peer)
+    assert sooner < now < soon < later < 0
+    assert all(type(each) is int for each in urgent(peer))
+
+
+async def test_a_priority_is_the_same_moment_on_every_machine(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each counts its own seconds from when it was started; clocks on the wall agree."""
+    wall = 1.8e9
+    async with serving(says("Hi.")) as peer:
+        for started in (0.0, 5_000.0):
+            clock = SimpleNamespace(time=lambda: wall, monotonic=partial(float, started))
+            monkeypatch.setattr("models.responder_vllm.time", clock)
+            with needed(partial(float, started + 1.5)):
+                await reply(asking(peer, priority=True))
+    one, other = urgent(peer)
+    assert one == other == round((wall + 1.5) * 1000) - responder_vllm.FAR_MS
+
+
+async def test_no_priority_is_sent_unless_asked_for() -> None:
+    async with serving(says("Hi.")) as peer:
+        await reply(asking(peer))
+    assert "priority" not in peer.asked[0].body
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        refuses("400 Bad Request", "Got priority -5 but Priority scheduling is not enabled."),
+        answers("422 Unprocessable", {"detail": [{"loc": ["body", "priority"], "msg": "extra"}]}),
+    ],
+)
+async def test_a_server_that_refuses_priorities_answers_without_and_that_is_told_once(
+    refusal: Script, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with serving(refusal, says("Hi.")) as peer:
+        responder = asking(peer, priority=True)
+        for _ in range(2):
+            assert await reply(responder) == ["Hi."]
+    assert [each is not None for each in urgent(peer)] == [True, False, False]
+    (told,) = [each.getMessage() for each in caplog.records]
+    assert f"The reply server at {peer.url} refuses the field priority" in told
+    assert "--scheduling-policy priority" in told
+
+
+async def test_a_refusal_of_something_else_is_told_and_priorities_go_on(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """One may even name the word, which somebody may have said."""
+    named = refuses("400 Bad Request", "Cannot read 'my first priority'.")
+    other = refuses("400 Bad Request", "This model's maximum context length is 8 tokens.")
+    async with serving(named, named, other, says("Hi.")) as peer:
+        responder = asking(peer, priority=True)
+        assert "my first priority" in await refused(responder)
+        assert "so long a conversation" in await refused(responder)
+        assert await reply(responder) == ["Hi."]
+    assert [each is not None for each in urgent(peer)] == [True, False, True, True]
+    assert not caplog.records

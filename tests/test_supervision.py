@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from textwrap import dedent
 from urllib.request import urlopen
@@ -17,6 +17,7 @@ import pytest
 
 from models.backoff import Backoff
 from server.config import ROOT, BackendProcess
+from server.readiness import Backend
 from server.supervision import Supervision
 
 SOON = Backoff(first_sec=0.05, longest_sec=0.2)
@@ -127,6 +128,20 @@ def test_what_it_started_ends_with_it_and_it_ends_with_us(looked: Looked) -> Non
         assert alive(*there)
     assert not alive(*there) and not looked.ask()
     assert kept.backends[0].state == "stopped"
+
+
+def test_every_change_of_its_state_is_told(looked: Looked) -> None:
+    told: list[tuple[str, int]] = []
+
+    def note(backends: Sequence[Backend]) -> None:
+        told.extend((each.state, each.restarts) for each in backends)
+
+    with Supervision({"tts": looked.process}, SOON, note).at_work() as kept:
+        kept.wait_until_up()
+        os.kill(looked.ask()[0], signal.SIGKILL)
+        until(lambda: told.count(("up", 1)) == 1)
+    life = [("starting", 0), ("up", 0), ("waiting", 1), ("starting", 1), ("up", 1), ("stopped", 1)]
+    assert told == life
 
 
 @pytest.mark.slow

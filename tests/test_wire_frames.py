@@ -11,8 +11,9 @@ import orjson
 import pytest
 from websockets.asyncio.client import connect
 from websockets.frames import Frame, Opcode
+from websockets.utils import apply_mask
 
-from server import app, link
+from server import app, link, wire_frames
 from server.config import Config
 from server.wire_frames import _payload
 from tests.serving import running, serving, standins
@@ -119,6 +120,30 @@ async def test_what_breaks_the_protocol_ends_the_connection_with_its_code(
         assert await talker.refused() == ["last"]  # the session has begun to listen
         talker.writer.write(sent)
         assert await talker.closed() == code
+
+
+async def test_a_message_that_memory_is_too_small_for_ends_only_its_senders_connection(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def as_far_as_memory_goes(data: bytes, mask: bytes) -> bytes:
+        if len(data) > 2_000:
+            raise MemoryError
+        return apply_mask(data, mask)
+
+    monkeypatch.setattr(wire_frames, "apply_mask", as_far_as_memory_goes)
+    async with serving(resume_sec=0) as (url, house), bare(url) as other:
+        async with bare(url) as talker:
+            talker.writer.write(framed(mistake("last")))
+            assert await talker.refused() == ["last"]
+            talker.writer.write(framed(mistake("large", fill="x" * 3_000)))
+            assert await talker.closed() == 1011
+            with pytest.raises(asyncio.IncompleteReadError):
+                await talker.frame()  # and then the line is cut
+        other.writer.write(framed(mistake("last")))
+        assert await other.refused() == ["last"]
+        async with asyncio.timeout(20):
+            while len(house.sessions) > 1:  # noqa: ASYNC110 - nobody tells
+                await asyncio.sleep(0.005)
 
 
 async def test_after_a_mistake_in_the_protocol_nothing_more_is_read() -> None:

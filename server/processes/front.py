@@ -20,6 +20,7 @@ from server.processes.remote import Line
 from server.processes.seating import Table
 from server.processes.shared_models import models_of_a_front
 from server.processes.together import Together
+from server.readiness import Supervised
 
 HOME = 0  # the front with what there can be only one of
 
@@ -33,6 +34,7 @@ class Place:
     table: Table
     hall: socket.socket  # where the parent hands connections to us
     is_first: bool  # nobody had this number before
+    supervised: Supervised  # backends, looked after elsewhere
     ready: Callable[[], None]
 
     @property
@@ -114,6 +116,7 @@ async def _serve(served: Served, settings: Config, place: Place) -> None:
     together = Together(place.number, place.table, place.chores, line, neighbours)
     try:
         app = served.build(models, settings, together)
+        app.state.house.supervised = place.supervised
         settle(app)
         door = inner_door(place.folder, place.number)
         forwarding = Forwarding(app, neighbours, together.private(app), HOME)

@@ -20,9 +20,10 @@ from models.weights import WeightsError
 from server import log_lines
 from server.config import Config, ConfigError
 from server.launch import Served, no_door, shown
-from server.processes import front, model_process
+from server.processes import backend_process, front, model_process
 from server.processes.handing import Doorman
 from server.processes.lifeline import Lifeline
+from server.processes.notice_board import NoticeBoard
 from server.processes.seating import Table
 
 log = logging.getLogger(__name__)
@@ -69,6 +70,8 @@ class Parent:
         self._doorman = Doorman(
             self._table.talking, lambda number: int(self._table.adopted[number]), count
         )
+        self._board = NoticeBoard(list(settings.backends))
+        self._backends = Member("backends", self._live_as_backends) if settings.backends else None
         self._models = Member("models", self._live_as_models)
         self._fronts = [Member(f"front {n}", self._live_as_front, n) for n in range(count)]
         self._selector = selectors.DefaultSelector()
@@ -84,7 +87,8 @@ class Parent:
     def run(self) -> int:
         """Until told to stop; the exit code."""
         self._watch_signals()
-        self._models.due = time.monotonic()
+        # Some models ask their server when they are built.
+        (self._backends or self._models).due = time.monotonic()
         while not self._is_over():
             self._start_who_is_due()
             for key, _ in self._selector.select(self._timeout()):
@@ -96,7 +100,8 @@ class Parent:
 
     @property
     def _members(self) -> list[Member]:
-        return [self._models, *self._fronts]
+        backends = [self._backends] if self._backends else []
+        return [*backends, self._models, *self._fronts]
 
     def _watch_signals(self) -> None:
         for end in (self._wake, self._woken):
@@ -158,7 +163,9 @@ class Parent:
         self._selector.register(told, selectors.EVENT_READ, lambda: self._on_told(member))
 
     def _place(self, member: Member) -> int:
-        return self._table.fronts if member.front is None else member.front
+        if member.front is not None:
+            return member.front
+        return self._table.fronts + (member is self._backends)
 
     def _on_told(self, member: Member) -> None:
         """It is ready, or will never be."""
@@ -172,10 +179,12 @@ class Parent:
             self._doorman.opened(member.front, member.hall)
             log.info("%s serves, process %d", member.name, member.pid)
         elif member.starts > 1:
-            log.info("the models are there again, process %d", member.pid)
+            log.info("the %s are there again, process %d", member.name, member.pid)
         # The index of recordings is opened, and made if need be, before others look into it.
         first, *others = self._fronts
-        if member is self._models and not first.starts:
+        if member is self._backends and not self._models.starts:
+            self._models.due = time.monotonic()
+        elif member is self._models and not first.starts:
             first.due = time.monotonic()
         elif member is first and first.starts == 1:
             for each in others:
@@ -232,6 +241,8 @@ class Parent:
             if member.hall:
                 member.hall.close()
                 member.hall = None
+        if member is self._backends:
+            self._board.all_stopped()
         if self._stops:
             return
         if member.starts == 1 and not was_ready:  # it said why
@@ -265,15 +276,17 @@ class Parent:
             each.due = None
         for each in self._fronts:
             _tell(each, signal.SIGTERM)
-        if not any(each.pid for each in self._fronts):
-            _tell(self._models, signal.SIGTERM)
+        self._end()
 
     def _end(self) -> None:
-        """The models go last: what is being said is said to its end."""
+        """The models go after the fronts, so that what is being said is said to its end; last of
+        all go the backends, which models may be asking."""
         if not self._stops:
             return
-        if self._models.pid and not any(each.pid for each in self._fronts):
+        if not any(each.pid for each in self._fronts):
             _tell(self._models, signal.SIGTERM)
+            if self._backends and not self._models.pid:
+                _tell(self._backends, signal.SIGTERM)
         if self._kill_at is not None and time.monotonic() >= self._kill_at:
             for each in self._members:
                 _tell(each, signal.SIGKILL)
@@ -322,6 +335,9 @@ class Parent:
         for connection in self._doorman.waiting:
             connection.close()
 
+    def _live_as_backends(self, _: Member, ready: int) -> None:
+        backend_process.run(self._settings.backends, self._board, lambda: _say_ready(ready))
+
     def _live_as_models(self, _: Member, ready: int) -> None:
         model_process.run(self._settings, self._folder / "models", lambda: _say_ready(ready))
 
@@ -336,6 +352,7 @@ class Parent:
                 self._table,
                 member.hall,
                 is_first=member.starts == 1,
+                supervised=self._board,
                 ready=lambda: _say_ready(ready),
             ),
         )

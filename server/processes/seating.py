@@ -19,11 +19,12 @@ class Table:
     def __init__(self, seats: int, fronts: int, lock: Path) -> None:
         self.seats = seats
         self.fronts = fronts
-        head = (fronts + 1) * 16
+        others = 2  # the models' process, and that of the backends
+        head = (2 * fronts + others) * 8
         self._memory = mmap.mmap(-1, head + seats * ROW)
-        # What each front has taken in of what it was handed; and pids, the model process' last.
-        self.adopted = np.frombuffer(self._memory, np.int64, fronts + 1)
-        self.pids = np.frombuffer(self._memory, np.int64, fronts + 1, (fronts + 1) * 8)
+        # What each front has taken in of what it was handed; and pids, the others' last.
+        self.adopted = np.frombuffer(self._memory, np.int64, fronts)
+        self.pids = np.frombuffer(self._memory, np.int64, fronts + others, fronts * 8)
         self._rows = np.frombuffer(self._memory, np.uint8, seats * ROW, head).reshape(-1, ROW)
         self._lock = os.open(lock, os.O_CREAT | os.O_RDWR, 0o600)
 

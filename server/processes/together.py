@@ -70,8 +70,9 @@ class Together:
         return list(self._tallies.values())
 
     def processes(self) -> list[Process]:
-        talking = [*self._table.talking(), 0]
+        talking = [*self._table.talking(), 0, 0]
         names = [f"front {number}" for number in range(self._table.fronts)] + ["models"]
+        names += ["backends"] if self._table.pids[-1] else []  # where there are any
         return [
             Process(
                 name=name,
@@ -101,7 +102,7 @@ class Together:
             return JSONResponse({})
 
         async def tally(_: Request) -> Response:
-            return JSONResponse(Tally.of(app.state.house.vitals).to_json())
+            return JSONResponse((await app.state.house.tally_here()).to_json())
 
         return Starlette(
             routes=[
