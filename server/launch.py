@@ -204,12 +204,13 @@ def settle(app: FastAPI) -> None:
 def settle_memory() -> None:
     """What is loaded stays: the collector need not walk through it again while people talk.
 
-    What is left is little, and walked through whole often enough: circles of objects that a turn
-    leaves behind would otherwise add up for hours.
+    What is left is walked through whole once so much is new as a few dozen short conversations
+    leave behind in circles, each with its sound: else that adds up to hundreds of megabytes.
     """
     gc.collect()
     gc.freeze()
-    gc.set_threshold(2_000, 10, 10)
+    gc.collect()  # else the frozen count as living, and the new must be a quarter of these first
+    gc.set_threshold(1_000, 5, 1)
 
 
 def uvloop_run(main: Coroutine[Any, Any, None]) -> None:
