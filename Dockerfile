@@ -32,6 +32,7 @@ FROM packages AS weights
 ENV ATTUNE_CACHE=/opt/attune
 COPY models/__init__.py models/weights.py models/adapter_files.py models/digest.py \
     models/reply_gguf.py models/
+COPY models/adapters models/adapters
 RUN python -m models.weights
 
 # --- what runs

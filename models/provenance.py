@@ -207,7 +207,7 @@ MAKEUP: Mapping[tuple[str, str], Makeup] = {
     ("perceiver", "attune"): Makeup("onnxruntime", _perceiver),
     ("perceiver", "attune+hf"): Makeup("transformers", _second_opinion),
     ("perceiver", "attune+emotion2vec"): Makeup("onnxruntime", _second_opinion),
-    ("responder", "llamacpp"): Makeup("xllamacpp", _tabled(model="smollm2")),
+    ("responder", "llamacpp"): Makeup("xllamacpp", _tabled(model="attune-reply")),
     ("speaker", "hibari"): Makeup("hibari-tts", _hibari),
     ("speaker", "kokoro"): Makeup("onnxruntime", _kokoro),
 }

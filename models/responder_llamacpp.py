@@ -75,7 +75,8 @@ class LlamaCpp:
         self._sampling = {**SAMPLING, "temperature": temperature}
         if seed is not None:
             self._sampling["seed"] = seed
-        self._engine = _engine(Path(model) if model else weights.path("smollm2"), slots, threads)
+        file = Path(model) if model else weights.path("attune-reply")
+        self._engine = _engine(file, slots, threads)
         self._asking: list[tuple[float, int]] = []  # who waits for a slot: when needed, and number
         self._freed = asyncio.Event()
         self._slots = [_Slot(number, Worker(f"llamacpp-{number}")) for number in range(slots)]

@@ -180,6 +180,16 @@ TABLE: tuple[Weights, ...] = (
         "Apache-2.0",
         _EMBEDDED,
     ),
+    # What the reply model becomes when it has been taught: docs/training.md.
+    Weights(
+        "attune-reply",
+        Merged("smollm2", ("understand", "empathy")),
+        "attune-reply.gguf",
+        144_811_072,
+        "2f4b681d19edf3c6e5d4498a0fb4475ed160edbd22d1982dec0a35eb89d0f1ac",
+        "CC-BY-SA-4.0",
+        _EMBEDDED,
+    ),
     Weights(
         "minilm",
         _MINILM,

@@ -12,8 +12,6 @@ from models.percept import Conflict
 from models.prompt import SPOKEN
 from models.protocols import Thinker
 from models.thinking.dual import DualThinker
-from models.thinking.followups import TABLE, written
-from models.thinking.openings import NODS
 from models.thinking.plan import Intent, ReplyPlan, Strategy
 from models.thinking.prompts import GUIDANCE
 from models.thinking.tuned import TunedThinker
@@ -109,67 +107,6 @@ async def test_what_a_large_model_will_not_do_is_its_own_to_say(informed: DualTh
     assert said == answer
 
 
-# ---- sparing a small one
-
-
-@pytest.fixture(scope="module")
-def leading() -> DualThinker:
-    return DualThinker(lead=True)
-
-
-async def test_led_talk_goes_on_in_words_of_ours_and_no_model_is_asked(
-    leading: DualThinker,
-) -> None:
-    for said in ("I bought a new phone today.", "My dog died.", "Can you recommend a film?"):
-        responder = Scripted("What are you going to help me with?")
-        plan, reply = await replied(leading, responder, Turn("user", said))
-        assert plan.acknowledgement and reply == written(plan, said, [])
-        assert responder.asked == []
-
-
-async def test_led_only_what_the_model_is_asked_is_read_ahead(leading: DualThinker) -> None:
-    assert leading.prompt("", [Turn("user", "I bought a new")]) == []
-    question = [Turn("user", "What is the tallest mountain?")]
-    responder = Scripted("Everest.")
-    await replied(leading, responder, *question)
-    assert responder.asked == [leading.prompt("", question)]
-    assert leading.prompt("You are a pirate.", [Turn("user", "I bought a new")])
-
-
-async def test_led_a_question_of_fact_is_left_to_the_model(leading: DualThinker) -> None:
-    asked = Turn("user", "What is the tallest mountain?")
-    for told, heard in (
-        (("It is", " Everest. It", " lies in", " Nepal. There", " is more."),
-         "It is Everest. It lies in Nepal."),
-        (("It is", " Everest. I'll", " be right", " over."), "It is Everest."),
-        (("It is Everest",), "It is Everest"),
-    ):  # fmt: skip
-        plan, said = await replied(leading, Scripted(*told), asked)
-        assert (plan.acknowledgement, said.strip()) == ("", heard)
-    plan, said = await replied(leading, Scripted("I'm afraid I'm unable to tell."), asked)
-    assert said in TABLE[plan.situation].written
-
-
-async def test_led_a_client_s_own_instructions_leave_the_wording_to_the_model(
-    leading: DualThinker,
-) -> None:
-    responder = Scripted("Arr. ", "Poor beast. ", "Arr. ", "The answer is: [B].")
-    _, said = await replied(
-        leading, responder, Turn("user", "My dog died."), instructions="You are a pirate."
-    )
-    assert said.strip() == "Arr. Poor beast. Arr. The answer is: [B]."
-
-
-async def test_led_a_nod_is_not_given_twice_in_a_row(leading: DualThinker) -> None:
-    turn = Turn("user", "I bought a new phone today.")
-    plan, said = await replied(leading, Scripted(), turn)
-    again = await leading.think(
-        [turn, Turn("assistant", f"{plan.acknowledgement} {said}"), turn], Scripted()
-    )
-    nods = plan.acknowledgement, again.acknowledgement
-    assert set(nods) <= set(NODS["plain"]) and len(set(nods)) == 2
-
-
 # ---- what no model words
 
 
@@ -194,7 +131,7 @@ async def test_asked_to_repeat_it_says_the_same_again(informed: DualThinker) -> 
 async def test_medical_questions_are_left_to_those_who_know(
     informed: DualThinker,
 ) -> None:
-    for thinker in (informed, DualThinker(lead=True), TunedThinker(lead=True)):
+    for thinker in (informed, TunedThinker(lead=True)):
         responder = Scripted("Sure, have some wine with it.")
         _, said = await replied(
             thinker, responder, Turn("user", "Can I take ibuprofen with alcohol?")
@@ -225,7 +162,7 @@ async def test_an_unclear_turn_is_not_asked_about_in_the_same_words_twice(
 async def test_distress_gets_the_careful_reply_and_no_model_is_asked(
     informed: DualThinker,
 ) -> None:
-    for thinker in (informed, DualThinker(lead=True), TunedThinker(lead=True)):
+    for thinker in (informed, TunedThinker(lead=True)):
         responder = Scripted("Cheer up!")
         plan, said = await replied(
             thinker, responder, Turn("user", "I don't want to live anymore.")

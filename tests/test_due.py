@@ -13,6 +13,7 @@ from models.thinking import rules
 from models.thinking.dual import DualThinker
 from models.thinking.plan import ReplyPlan
 from models.thinking.rules import PASTED
+from models.thinking.tuned import TunedThinker
 from models.types import AudioChunk, SpokenChunk, Turn
 from tests.fakes import Scripted
 from tests.serving import serving, standins
@@ -83,7 +84,9 @@ class Tells:
 async def test_a_reply_model_that_is_spared_talk_reads_none_of_it(words: str, asked: bool) -> None:
     """Neither while it is said nor afterwards."""
     responder = Scripted("It is ice.")
-    models = standins(thinker=DualThinker(lead=True), responder=responder, transcriber=Tells(words))
+    models = standins(
+        thinker=TunedThinker(lead=True), responder=responder, transcriber=Tells(words)
+    )
     async with serving(models) as (url, _), talking(url) as talker:
         await talker.ask(voice=2.0)
         done = (await play_until(talker, "response.done"))["response"]

@@ -50,9 +50,9 @@ def test_a_pinned_file_is_told_from_the_table_without_being_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ATTUNE_CACHE", str(tmp_path))  # where there is none
-    row = weights.find("smollm2")
+    row = weights.find("attune-reply")
     (file,) = one("responder", "llamacpp").files
-    assert (file.name, file.sha256, file.licence) == ("smollm2.gguf", row.sha256, "Apache-2.0")
+    assert (file.name, file.sha256, file.licence) == ("attune-reply.gguf", row.sha256, row.licence)
     assert (one("responder", "llamacpp").version or "").startswith("xllamacpp 20")
 
 

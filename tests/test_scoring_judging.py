@@ -433,11 +433,12 @@ def test_a_judge_does_not_judge_itself() -> None:
     assert values(allowed) == [4, 3, 5, 2]
 
 
-def test_a_packaged_model_is_known_by_where_it_came_from() -> None:
+@pytest.mark.parametrize("name", ["smollm2", "attune-reply"])
+def test_a_packaged_model_is_known_by_where_it_came_from(name: str) -> None:
+    """Taught by us or not."""
     from models import weights
 
-    row = weights.find("smollm2")
-    file = ModelFile(name="smollm2.gguf", sha256=row.sha256)
+    file = ModelFile(name=f"{name}.gguf", sha256=weights.find(name).sha256)
     used = ModelUsed(backend="llamacpp", files=[file])
     here = httpx2.URL("http://127.0.0.1:8000/v1")
     assert contestants.same("HuggingFaceTB/SmolLM2-135M-Instruct", here, used)

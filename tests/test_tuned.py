@@ -9,10 +9,10 @@ import pytest
 from models.corpus import simple
 from models.corpus.exchange import Split, Way, load
 from models.errors import BackendError
-from models.thinking.followups import written
+from models.thinking.followups import of_fact, written
 from models.thinking.imagined import imagined
 from models.thinking.openings import NODS
-from models.thinking.plan import Intent, ReplyPlan, Strategy
+from models.thinking.plan import ReplyPlan, Strategy
 from models.thinking.told import SYSTEM, Told, note, thought
 from models.thinking.tuned import SURE, TunedThinker
 from models.tuning.examples import empathic, led
@@ -69,16 +69,17 @@ async def test_what_is_asked_is_what_was_taught(told: Told) -> None:
 
 async def test_what_it_is_led_to_go_on_from_is_what_was_taught() -> None:
     easy = simple.load()
-    exchanges = [each for each in load(Split.TRAIN) if each.id in easy][:20]
-    for exchange in exchanges:
+    told = 0
+    for exchange in [each for each in load(Split.TRAIN) if each.id in easy][:300]:
         for way in easy[exchange.id]:
             responder, dialogue = Scripted("Hm."), heard(exchange, way)
             plan, _ = await replied(TunedThinker(lead=True), responder, *dialogue)
             taught = led(exchange, way, "Hm.")
-            if not taught or plan.said.intent is Intent.SHARES_BAD:  # no model, or no opening
-                assert not responder.asked or not plan.acknowledgement
-                continue
-            assert responder.asked == [[*taught.turns, Turn("assistant", taught.begun)]]
+            if responder.asked and taught:
+                assert responder.asked == [[*taught.turns, Turn("assistant", taught.begun)]]
+                told += 1
+            assert bool(responder.asked) == (of_fact(plan.situation) and not plan.fixed)
+    assert told
 
 
 @pytest.mark.parametrize("told", list(Told))
@@ -201,6 +202,7 @@ def test_an_unknown_way_names_those_there_are() -> None:
 
 
 GOOD_NEWS = Turn("user", "I bought a new phone today.", known(emotion={"happy": 0.9}))
+QUESTION = Turn("user", "What is the tallest mountain?")
 
 
 def weighed(*sentences: tuple[str, float]) -> list[str]:
@@ -210,36 +212,67 @@ def weighed(*sentences: tuple[str, float]) -> list[str]:
 
 async def replied_led(tokens: Sequence[str], *dialogue: Turn) -> tuple[ReplyPlan, str, Scripted]:
     responder = Scripted(*tokens)
-    plan, said = await replied(TunedThinker(lead=True), responder, *(dialogue or (GOOD_NEWS,)))
+    plan, said = await replied(TunedThinker(lead=True), responder, *(dialogue or (QUESTION,)))
     return plan, said.strip(), responder
 
 
-async def test_led_it_goes_on_from_an_opening_that_can_be_said_at_once() -> None:
-    plan, said, responder = await replied_led(weighed(("Which one is it?", SURE + 0.5)))
-    assert plan.acknowledgement and said == "Which one is it?"
+@pytest.mark.parametrize(
+    "said",
+    [
+        GOOD_NEWS,
+        Turn("user", "I bought a new phone today."),
+        Turn("user", "My dog died."),
+        Turn("user", "Can you recommend a film?"),
+        Turn("user", "She's in Katie's seat.", known(physiological={"sobbing": 0.9})),
+    ],
+    ids=lambda turn: turn.text,
+)
+async def test_led_talk_goes_on_in_words_of_ours_and_no_model_is_asked(said: Turn) -> None:
+    plan, reply, responder = await replied_led(["What are you going to help me with?"], said)
+    assert plan.acknowledgement and reply == written(plan, said.text, [])
+    assert responder.asked == []
+
+
+async def test_led_only_what_the_model_is_asked_is_read_ahead() -> None:
+    thinker, responder = TunedThinker(lead=True), Scripted("Everest.")
+    assert thinker.prompt("", [Turn("user", "I bought a new")]) == []
+    ahead = thinker.prompt("", [QUESTION])
+    await replied(thinker, responder, QUESTION)
+    (asked,) = responder.asked
+    assert asked[0] == ahead[0] and asked[1].text.startswith(ahead[1].text)
+    assert thinker.prompt("You are a pirate.", [Turn("user", "I bought a new")])
+
+
+async def test_led_a_question_of_fact_is_answered_without_ado() -> None:
+    plan, said, _ = await replied_led(["It is", " Everest."])
+    assert (plan.acknowledgement, said) == ("", "It is Everest.")
+
+
+async def test_led_a_question_in_an_unhappy_voice_is_answered_after_a_word_for_that() -> None:
+    asked = Turn(QUESTION.role, QUESTION.text, SAD)
+    plan, said, responder = await replied_led(["It is Everest."], asked)
+    assert plan.acknowledgement and said == "It is Everest."
     assert responder.asked[0][-1] == Turn("assistant", plan.acknowledgement)
-    plan, _, _ = await replied_led([], Turn("user", "I bought a new phone today."))
-    assert plan.acknowledgement in NODS[plan.situation] and not plan.nod
 
 
 async def test_led_what_it_is_unsure_of_is_not_said() -> None:
-    plan, said, _ = await replied_led(weighed(("Phones are a kind of soup.", SURE - 0.1)))
-    assert said == written(plan, GOOD_NEWS.text, [])
-    sure, unsure = ("A new phone, then!", SURE + 0.1), ("It grows on trees.", SURE - 0.1)
+    plan, said, _ = await replied_led(weighed(("Mountains are a kind of soup.", SURE - 0.1)))
+    assert said == written(plan, QUESTION.text, [])
+    sure, unsure = ("It is Everest.", SURE + 0.1), ("It grows on trees.", SURE - 0.1)
     _, said, _ = await replied_led(weighed(sure, unsure, sure))
     assert said == sure[0]
 
 
 async def test_led_how_sure_it_was_is_each_sentence_s_own() -> None:
     """The next one's first word is known by then, and is none of it."""
-    before, after = weighed(("That's a big step.", SURE + 1)), weighed(("And which?", SURE - 9))
+    before, after = weighed(("It is Everest.", SURE + 1)), weighed(("And which?", SURE - 9))
     _, said, _ = await replied_led([*before, *after])
-    assert said == "That's a big step."
+    assert said == "It is Everest."
 
 
 async def test_led_an_engine_that_does_not_weigh_is_trusted() -> None:
-    _, said, _ = await replied_led(["Which one", " is it?"])
-    assert said == "Which one is it?"
+    _, said, _ = await replied_led(["It is", " Everest."])
+    assert said == "It is Everest."
 
 
 async def test_led_it_stops_at_a_question_and_after_two_sentences() -> None:
@@ -271,32 +304,25 @@ async def test_led_not_even_a_part_makes_it_refuse_or_pretend() -> None:
     assert said.strip() == "Arr."
 
 
-@pytest.mark.parametrize("words", ["My dog died yesterday.", "I lost my job today."])
-async def test_led_who_tells_of_something_bad_is_answered_in_words_of_ours(words: str) -> None:
-    plan, said, responder = await replied_led(["What kind of dog?"], Turn("user", words))
-    assert said == written(plan, words, []) and responder.asked == []
-
-
 async def test_led_what_was_said_before_is_not_said_again() -> None:
-    before = Turn("assistant", "Lovely! Which one is it?")
-    _, said, _ = await replied_led(["Which one is it?"], GOOD_NEWS, before, GOOD_NEWS)
-    assert said != "Which one is it?"
+    before = Turn("assistant", "It is Everest.")
+    plan, said, _ = await replied_led(["It is Everest."], QUESTION, before, QUESTION)
+    assert said == written(plan, QUESTION.text, [before.text])
 
 
 async def test_led_a_model_that_keeps_somebody_waiting_is_left_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("models.thinking.tuned.LED_SEC", 0.01)
-    late = Late(asyncio.Event(), "Which one?")
-    plan, said = await replied(TunedThinker(lead=True), late, GOOD_NEWS)
-    assert said == written(plan, GOOD_NEWS.text, []) and late.open == 0
+    late, asked = Late(asyncio.Event(), "Everest."), Turn(QUESTION.role, QUESTION.text, SAD)
+    plan, said = await replied(TunedThinker(lead=True), late, asked)
+    assert said == written(plan, asked.text, []) and late.open == 0
     begin = asyncio.Event()
-    asyncio.get_running_loop().call_later(0.05, begin.set)
-    fact = Turn(
-        "user", "What is the capital of France?"
+    asyncio.get_running_loop().call_later(
+        0.05, begin.set
     )  # nothing is said before: it is waited for
-    _, said = await replied(TunedThinker(lead=True), Late(begin, "Paris."), fact)
-    assert said.strip() == "Paris."
+    _, said = await replied(TunedThinker(lead=True), Late(begin, "Everest."), QUESTION)
+    assert said.strip() == "Everest."
 
 
 async def test_led_a_nod_is_not_given_twice_in_a_row() -> None:
@@ -307,11 +333,6 @@ async def test_led_a_nod_is_not_given_twice_in_a_row() -> None:
     )
     nods = first.acknowledgement, again.acknowledgement
     assert set(nods) <= set(NODS[first.situation]) and len(set(nods)) == 2
-
-
-async def test_led_a_question_of_fact_is_answered_without_ado() -> None:
-    plan, said, _ = await replied_led(["It is", " Paris."], Turn("user", "What is the capital?"))
-    assert (plan.acknowledgement, said) == ("", "It is Paris.")
 
 
 async def test_a_written_sentence_names_the_matter_unless_the_opening_did() -> None:
@@ -325,18 +346,11 @@ async def test_a_written_sentence_names_the_matter_unless_the_opening_did() -> N
     "words",
     [
         "I used to have one of those.",
-        "As an AI, I have no phone.",
+        "As an AI, I have no mountains.",
         "It has a lot of different and",
         "I'm your doctor, my name is Bob.",
     ],
 )
 async def test_led_what_is_untrue_or_unfinished_is_not_said(words: str) -> None:
     plan, said, _ = await replied_led([words])
-    assert said == written(plan, GOOD_NEWS.text, [])
-
-
-async def test_led_words_that_could_hurt_are_ours_and_no_model_is_asked() -> None:
-    crying = Turn("user", "She's in Katie's seat.", known(physiological={"sobbing": 0.9}))
-    plan, said, responder = await replied_led(["Oh well."], crying)
-    assert plan.situation == "crying"
-    assert said == written(plan, crying.text, []) and responder.asked == []
+    assert said == written(plan, QUESTION.text, [])

@@ -1,6 +1,7 @@
 """Weights: fetched once, kept only when right, and spoken of in one line."""
 
 import hashlib
+import json
 import os
 import subprocess
 import sys
@@ -121,6 +122,23 @@ def adapter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(weights, "ADAPTERS", folder.parent)
     monkeypatch.setattr(reply_gguf, "merge", merge)
     return folder
+
+
+def test_every_adapter_that_ships_is_whole_small_and_has_a_card() -> None:
+    """One that learned from EmoBank bears its licence."""
+    made = [row.origin for row in weights.TABLE if isinstance(row.origin, Merged)]
+    folders = {weights.ADAPTERS / name for origin in made for name in origin.adapters}
+    assert made and folders == {each for each in weights.ADAPTERS.iterdir() if each.is_dir()}
+    sizes = 0
+    for folder in folders:
+        adapter_files.check(folder)
+        sizes += (folder / adapter_files.FILE).stat().st_size
+        learned = json.loads((folder / "trained.json").read_text("utf-8"))["learned_from"]
+        card = (folder / "README.md").read_text("utf-8")
+        of_emobank = folder.name == "understand"
+        assert f"license: {'cc-by-sa-4.0' if of_emobank else 'apache-2.0'}\n" in card
+        assert bool(learned.get("sentences")) == of_emobank
+    assert sizes <= 25_000_000
 
 
 def test_what_is_made_comes_after_what_it_is_made_of(adapter: Path, tmp_path: Path) -> None:

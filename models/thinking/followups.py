@@ -1,4 +1,4 @@
-"""How a reply goes on after its opening: what we would write, and where a model may."""
+"""How a reply goes on after its opening: what we would write, and where a model is asked."""
 
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -14,6 +14,7 @@ class FollowUps:
     written: tuple[str, ...]
     about: tuple[str, ...]
     free: bool
+    of_fact: bool
 
 
 def _table() -> Mapping[str, FollowUps]:
@@ -23,6 +24,7 @@ def _table() -> Mapping[str, FollowUps]:
             tuple(row["written"]),
             tuple(row.get("about", ())),
             row.get("free", False),
+            row.get("of_fact", False),
         )
         for name, row in rows.items()
     }
@@ -43,5 +45,10 @@ def written(plan: ReplyPlan, words: str, recent: Sequence[str]) -> str:
 
 
 def free(situation: str) -> bool:
-    """Whether a model that was taught to may go on in its own words."""
+    """Whether a model learns to go on in its own words."""
     return TABLE[situation].free
+
+
+def of_fact(situation: str) -> bool:
+    """Whether there is something to be answered that nobody can have written before."""
+    return TABLE[situation].of_fact

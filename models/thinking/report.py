@@ -18,15 +18,16 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from models import weights
 from models.percept import Percept
 from models.perception.words import Encoder, shared_encoder
 from models.protocols import Responder, Thinker
 from models.responder_llamacpp import LlamaCpp
-from models.thinking.dual import DualThinker
 from models.thinking.guards import apologises, pretends, refuses, stale
 from models.thinking.imagined import imagined
 from models.thinking.plain import PlainThinker
 from models.thinking.plan import Heard
+from models.thinking.tuned import TunedThinker
 from models.types import Turn
 
 CASES = Path(__file__).with_name("cases.toml")
@@ -127,13 +128,15 @@ def _nearness(encoder: Encoder, pairs: Sequence[tuple[str, str]]) -> float:
 
 
 async def _compare(found: Sequence[Case]) -> tuple[list[Given], list[Given]]:
-    responder = LlamaCpp()
+    before = await _given(PlainThinker(), LlamaCpp(str(weights.path("smollm2"))), found)
+    return before, await _given(TunedThinker(lead=True), LlamaCpp(), found)
+
+
+async def _given(thinker: Thinker, responder: LlamaCpp, found: Sequence[Case]) -> list[Given]:
     try:
-        before = [await give(PlainThinker(), responder, case) for case in found]
-        after = [await give(DualThinker(lead=True), responder, case) for case in found]
+        return [await give(thinker, responder, case) for case in found]
     finally:
         responder.close()
-    return before, after
 
 
 def main(

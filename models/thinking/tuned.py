@@ -9,10 +9,10 @@ from models import prompt
 from models.errors import BackendError
 from models.protocols import Responder
 from models.thinking import distress, rules
-from models.thinking.followups import free, written
+from models.thinking.followups import of_fact, written
 from models.thinking.guards import apologises, stale, unnoted
 from models.thinking.openings import nod
-from models.thinking.plan import Intent, ReplyPlan
+from models.thinking.plan import ReplyPlan
 from models.thinking.refining import thought_over
 from models.thinking.sentences import Sentence, Weighing, sentences
 from models.thinking.told import SYSTEM, Told, note, parted, thought
@@ -24,7 +24,7 @@ THOUGHT_TOKENS = 40
 THOUGHT_SEC = 1.0  # a thought that takes longer is not waited for
 SENTENCES = 2  # of a small model, after an opening
 LED_SEC = 1.5  # an opening is spoken in about a second; who has found nothing by then is left out
-SURE = -0.8  # the mean log-probability from which its sentences mostly make sense, read on dev
+SURE = -0.3  # the mean log-probability from which its answers are mostly right, chosen on questions of dev
 
 
 class TunedThinker:
@@ -43,9 +43,9 @@ class TunedThinker:
             told: "plan": the model is told what the rules plan, which costs no time; "think": it
                 plans by itself first, and the rules only where it fails to.
             lead: whether replies open with the plan's own words, which can be spoken at once, and
-                go on in the model's where these are sure: for small models on slow machines. With
-                a client's own instructions the model is told these alone, and goes on as far as
-                it likes.
+                go on in ours, and the model is asked what is of fact, and heard where it is sure:
+                for small models on slow machines. With a client's own instructions the model is
+                told these alone, and goes on as far as it likes.
             distress_file: a table in place of models/thinking/distress.toml.
             helplines: where people in distress are told to turn, in place of the table's words.
         """
@@ -70,6 +70,11 @@ class TunedThinker:
         return replace(plan, acknowledgement="", nod=_nod(plan, dialogue))
 
     def prompt(self, instructions: str, dialogue: Sequence[Turn]) -> list[Turn]:
+        """Nothing where the words so far are none that the model would be asked about."""
+        if self._lead and not instructions.strip() and not rules.lengthy(dialogue):
+            plan = rules.plan(dialogue, self._distress)
+            if not of_fact(plan.situation):
+                return []
         return _asked(instructions, dialogue, "")
 
     async def answer(
@@ -103,7 +108,7 @@ class TunedThinker:
     ) -> AsyncGenerator[str, None]:
         """The model's own words, as far as they may be said."""
         own = self._lead and bool(instructions.strip())  # a client with a wish has its way
-        if self._lead and not own and not _free(plan):
+        if self._lead and not own and not of_fact(plan.situation):
             return
         weighing = Weighing(responder)
         asked = self._told_of(plan, instructions, dialogue, noted=not own)
@@ -145,12 +150,6 @@ def opening(plan: ReplyPlan, dialogue: Sequence[Turn]) -> str:
 
 def _nod(plan: ReplyPlan, dialogue: Sequence[Turn]) -> str:
     return nod(plan.situation, ours(dialogue), theirs(dialogue))
-
-
-def _free(plan: ReplyPlan) -> bool:
-    """Whether the model may go on by itself: not where the words themselves tell of something bad,
-    whoever says them how."""
-    return free(plan.situation) and plan.said.intent is not Intent.SHARES_BAD
 
 
 async def sound(

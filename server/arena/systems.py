@@ -70,7 +70,7 @@ def _bare(own: Mapping[str, Choice]) -> ModelChoice:
         for name, value in thinker.options.items()
         if thinker.backend == "dual" or name in care
     }
-    options = {**kept, "strength": "zero", "lead": False, "refine_sec": 0.0}
+    options = {**kept, "strength": "zero", "refine_sec": 0.0}
     return ModelChoice(backend="dual", options=options)
 
 

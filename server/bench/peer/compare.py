@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from models import prompt, weights
+from models import weights
 from models.protocols import Models
 from models.responder_llamacpp import CONTEXT, SAMPLING
+from models.thinking.tuned import TunedThinker
 from server.bench.figures import Report, summary
 from server.bench.latency import (
     REPLY_TOKENS,
@@ -171,10 +172,10 @@ async def _pipecat() -> AsyncGenerator[Pipecat, None]:
 def _setting() -> dict[str, Any]:
     """The same models, prompt and sampling as ours."""
     return {
-        "weights": {name: str(weights.path(name)) for name in (*MOONSHINE, "smollm2")},
+        "weights": {name: str(weights.path(name)) for name in (*MOONSHINE, "attune-reply")},
         "moonshine": MOONSHINE,
         "context": CONTEXT,
-        "prompt": [{"role": t.role, "content": t.text} for t in prompt.messages("", [])],
+        "prompt": [{"role": t.role, "content": t.text} for t in TunedThinker().prompt("", [])],
         "sampling": {**SAMPLING, "temperature": TEMPERATURE, "seed": SEED},
         "reply_tokens": REPLY_TOKENS,
         "settle_sec": SETTLE_SEC,

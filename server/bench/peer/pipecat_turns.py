@@ -240,7 +240,7 @@ class Peer:
         encoder, decoder, tokenizer = (Path(job["weights"][name]) for name in job["moonshine"])
         self._moonshine = Moonshine(encoder, decoder, tokenizer)
         self._hibari = Hibari()
-        self._engine = engine(job["weights"]["smollm2"], job["context"])
+        self._engine = engine(job["weights"]["attune-reply"], job["context"])
 
     async def converse(self, turns: list[dict[str, Any]]) -> list[dict[str, Any]]:
         microphone, loudspeaker, stages = Microphone(), Loudspeaker(), Stages()
@@ -254,7 +254,7 @@ class Peer:
             api_key="none",
             base_url=f"{self._engine.listening_address}/v1",
             settings=OpenAILLMService.Settings(
-                model="smollm2",
+                model="attune-reply",
                 system_instruction=system["content"],
                 max_tokens=self._job["reply_tokens"],
                 extra={"extra_body": sampling},

@@ -39,14 +39,18 @@ def normal(name: str) -> str:
 
 
 def _names(used: ModelUsed) -> Iterator[str]:
-    from models.weights import TABLE
+    from models.weights import TABLE, Merged, find
 
     if isinstance(model := used.options.get("model"), str):
         yield model
     for file in used.files:
         yield file.name
         # Here a file has a short name of ours; the one others know it by is where it came from.
-        yield from (row.member for row in TABLE if file.sha256 and row.sha256 == file.sha256)
+        for row in TABLE:
+            if file.sha256 and row.sha256 == file.sha256:
+                yield row.member
+                if isinstance(row.origin, Merged):  # taught or not, it is the same network
+                    yield find(row.origin.base).member
 
 
 def _place(url: str) -> tuple[str, int | None] | None:

@@ -1,0 +1,140 @@
+"""What the first stage is good for: `python -m models.tuning.evaluation.understanding`.
+
+Contestants that learned from different sides and genres of EmoBank are asked about sentences of the
+genres they learned from, and of the others; and which of two replies they would rather give. They
+are not made to speak, so that many can be compared.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+from models.corpus.exchange import Split, load
+from models.thinking.told import Told
+from models.tuning import emobank
+from models.tuning.emobank import Perspective, Sentence
+from models.tuning.evaluation import emotions
+from models.tuning.evaluation.contestants import Contestant, parse_all
+from models.tuning.evaluation.emotions import Guess, pearson
+from models.tuning.evaluation.errors import EvaluationError
+from models.tuning.evaluation.intervals import figure
+from models.tuning.evaluation.preference import preference
+from models.tuning.evaluation.questions import Plans
+from models.tuning.evaluation.weighing import Weigher
+
+BASE = "smollm2"
+SEED = 7
+
+
+def asked_about(
+    bank: Sequence[Sentence], taught: Sequence[str], most: int
+) -> dict[str, list[Sentence]]:
+    """Sentences of test, as many of the genres that were learned from as of the others."""
+    others = [name for name in (*emobank.GENRES, emobank.OTHER) if name not in taught]
+    return {
+        "taught": emobank.sampled(emobank.of_genres(bank, taught), "test", most, SEED),
+        "others": emobank.sampled(emobank.of_genres(bank, others), "test", most, SEED),
+    }
+
+
+def summed_up(found: Mapping[str, Sequence[Guess]]) -> dict[str, Any]:
+    """Over the three scales: how often right, and how well each goes along with what was felt."""
+    by_sentence = zip(*found.values(), strict=True)  # the scales of one stand or fall together
+    r = {
+        scale: pearson([row.chosen for row in rows], [row.felt for row in rows])
+        for scale, rows in found.items()
+    }
+    return {
+        "accuracy": figure([[guess.right for guess in each] for each in by_sentence], SEED),
+        "r": {**r, "mean": round(fmean(each or 0.0 for each in r.values()), 4)},
+    }
+
+
+def understood(
+    weigher: Weigher, sentences: Mapping[str, Sequence[Sentence]], label: str, console: Console
+) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for where, some in sentences.items():
+        for side in Perspective:
+            told: dict[str, list[Guess]] = {scale: [] for scale in emotions.SCALES}
+            for each in track(some, f"{label}: {where}, {side}", console=console, transient=True):
+                for scale, guess in emotions.guesses([each], side, weigher).items():
+                    told[scale] += guess
+            found.setdefault(where, {})[side.value] = summed_up(told)
+    return found
+
+
+def main(
+    contestant: Annotated[list[str], typer.Option(help="NAME=ADAPTER[,ADAPTER…]; base= for none.")],
+    out: Annotated[Path, typer.Option(help="A JSON file; who is in it is not asked again.")],
+    emobank_folder: Annotated[Path, typer.Option("--emobank", help="EmoBank's folder.")],
+    genre: Annotated[
+        list[str] | None, typer.Option(help="That was learned from; can be repeated.")
+    ] = None,
+    sentences: Annotated[int, typer.Option(help="Of either kind of genre, at most.")] = 100,
+    scripts: Annotated[int, typer.Option(help="Of test, to prefer a reply to; 0: none.")] = 120,
+    threads: Annotated[int, typer.Option(help="Of the processor.")] = 1,
+) -> None:
+    """Compare what contestants understand, and which replies they prefer."""
+    console = Console(stderr=True)
+    try:
+        contestants = parse_all(contestant)
+        bank = emobank.read(emobank_folder)
+        asked = asked_about(bank, genre or [], sentences)
+    except (EvaluationError, ValueError, OSError) as error:
+        console.print(str(error), style="red", markup=False)
+        raise typer.Exit(1) from None
+    found = json.loads(out.read_text("utf-8")) if out.exists() else {}
+    for each in contestants:
+        if each.name not in found:
+            found[each.name] = _figures(each, asked, scripts, threads, console)
+            out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    Console().print(table(found))
+
+
+def _figures(
+    contestant: Contestant,
+    asked: Mapping[str, Sequence[Sentence]],
+    scripts: int,
+    threads: int,
+    console: Console,
+) -> dict[str, Any]:
+    import torch
+
+    from models.tuning.evaluation.likelihood import TorchWeigher  # of the train extra
+
+    torch.set_num_threads(threads)
+    weigher = TorchWeigher.of(BASE, contestant.adapters)
+    exchanges = load(Split.TEST)[:scripts] if scripts else []
+    return {
+        "emobank": understood(weigher, asked, contestant.name, console),
+        "replies": preference(exchanges, Told.PLAN, Plans.RULES, weigher, SEED),
+    }
+
+
+def table(found: Mapping[str, Any]) -> Table:
+    places = [(where, side.value) for where in ("taught", "others") for side in Perspective]
+    shown = Table("", *(f"{where}: {side}" for where, side in places), "prefers the cue's reply")
+    for name, row in found.items():
+        cells = [
+            f"{_share(row['emobank'][where][side]['accuracy'])}, "
+            f"r {row['emobank'][where][side]['r']['mean']:.2f}"
+            for where, side in places
+        ]
+        shown.add_row(name, *cells, _share(row["replies"]["follows"]))
+    return shown
+
+
+def _share(of: Mapping[str, float] | None) -> str:
+    return f"{of['value']:.0%} ({of['low']:.0%}-{of['high']:.0%}, n {of['n']})" if of else "-"
+
+
+if __name__ == "__main__":
+    typer.run(main)
