@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from models.corpus import plain
@@ -84,15 +85,9 @@ def test_a_bar_leaves_out_what_is_less_sure_and_what_was_not_said() -> None:
 
 @pytest.mark.slow
 def test_the_command_asks_the_packaged_model(tmp_path: Path) -> None:
-    ran = CliRunner().invoke(_app(), ["--split", "test", "--out", str(tmp_path / "facts.json")])
+    app = typer.Typer()
+    app.command()(facts.main)
+    ran = CliRunner().invoke(app, ["--split", "test", "--out", str(tmp_path / "facts.json")])
     assert ran.exit_code == 0, ran.output
     found = json.loads((tmp_path / "facts.json").read_text("utf-8"))
     assert len(found) == 40 and any(each["right"] for each in found)
-
-
-def _app() -> object:
-    import typer
-
-    app = typer.Typer()
-    app.command()(facts.main)
-    return app

@@ -24,7 +24,7 @@ THOUGHT_TOKENS = 40
 THOUGHT_SEC = 1.0  # a thought that takes longer is not waited for
 SENTENCES = 2  # of a small model, after an opening
 LED_SEC = 1.5  # an opening is spoken in about a second; who has found nothing by then is left out
-SURE = -0.3  # the mean log-probability from which its answers are mostly right, chosen on questions of dev
+SURE = -0.3  # the mean log-probability from which answers on questions of dev were mostly right
 
 
 class TunedThinker:
