@@ -13,7 +13,7 @@ from server.bench import plots
 from server.bench.capacity import LIMIT_MS, climb
 from server.bench.fit import growth
 from server.bench.latency import Answered
-from server.bench.peer.compare import compared
+from server.bench.peer.compare import Side, compared
 from server.loadtest.report import report
 from server.loadtest.seen import Seen
 from server.loadtest.turn import TurnSeen
@@ -109,8 +109,11 @@ def theirs(latency_ms: float | None, turns: int = 1) -> dict[str, Any]:
 
 def test_ratios_are_ours_over_theirs() -> None:
     told = {"turns": [theirs(1000.0), theirs(1200.0, turns=2)], "versions": {"pipecat-ai": "1"}}
-    found = compared([ours(500.0), ours(600.0)], 3.0, told)
+    asking = Side([ours(800.0), ours(900.0)], 6.0)
+    found = compared(Side([ours(500.0), ours(600.0)], 3.0), asking, told)
     assert found["ratio"] == {"latency_p50": 0.5, "latency_p95": 0.5, "cpu": 0.75}
+    assert found["ratio_asking"] == {"latency_p50": 0.773, "latency_p95": 0.752, "cpu": 1.5}
+    assert found["attune_asking"]["cpu_sec_per_turn"] == 3.0
     assert found["pipecat"]["taken_for_several"] == 1
     assert found["turns"][1] == {
         "name": "x",
@@ -121,8 +124,9 @@ def test_ratios_are_ours_over_theirs() -> None:
 
 
 def test_what_was_never_answered_is_counted_and_makes_no_ratio() -> None:
-    found = compared([ours(None)], 1.0, {"turns": [theirs(None)], "versions": {}})
-    assert found["ratio"]["latency_p50"] is None
+    told = {"turns": [theirs(None)], "versions": {}}
+    found = compared(Side([ours(None)], 1.0), Side([ours(None)], 1.0), told)
+    assert found["ratio"]["latency_p50"] is found["ratio_asking"]["latency_p50"] is None
     assert found["attune"]["unanswered"] == found["pipecat"]["unanswered"] == 1
 
 
@@ -141,7 +145,7 @@ async def whole() -> dict[str, Any]:
         "machine": {"cores": 2, "cpu": "A & B <CPU>", "date": "2026-01-02T03:04", "commit": "ab"},
         "latency": latency,
         "capacity": capacity,
-        "pipecat": compared([ours(500.0)], 1.0, told),
+        "pipecat": compared(Side([ours(500.0)], 1.0), Side([ours(700.0)], 2.0), told),
     }
 
 

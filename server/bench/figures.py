@@ -56,6 +56,8 @@ TARGETS = (
     ),
     Target("latency / Pipecat's on the same models, p50", "pipecat.ratio.latency_p50", 1),
     Target("latency / Pipecat's on the same models, p95", "pipecat.ratio.latency_p95", 1),
+    Target("the same, every reply by the model, p50", "pipecat.ratio_asking.latency_p50", 1),
+    Target("the same, every reply by the model, p95", "pipecat.ratio_asking.latency_p95", 1),
 )
 
 

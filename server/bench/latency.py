@@ -92,13 +92,16 @@ async def measure(
 
 @asynccontextmanager
 async def _talking(
-    url: str, consent: Consent | None
+    url: str, consent: Consent | None, instructions: str
 ) -> AsyncGenerator[tuple[Call, Microphone], None]:
     async with calling(f"{url}?attune=1") as call:
         await call.until("session.created")
         if consent is not None:
             await call.agree(consent)
-        await call.send(type="session.update", session={"max_output_tokens": REPLY_TOKENS})
+        session: dict[str, Any] = {"max_output_tokens": REPLY_TOKENS}
+        if instructions:
+            session["instructions"] = instructions
+        await call.send(type="session.update", session=session)
         await call.until("session.updated")
         async with open_microphone(call.append, PIECE_SEC) as microphone:
             await asyncio.sleep(SETTLE_SEC)
@@ -106,11 +109,15 @@ async def _talking(
 
 
 async def conversation(
-    url: str, sounds: Sequence[Sound], step: Callable[[str], None], consent: Consent | None
+    url: str,
+    sounds: Sequence[Sound],
+    step: Callable[[str], None],
+    consent: Consent | None,
+    instructions: str = "",
 ) -> list[Answered]:
     """One after the other, each reply played out before the next turn."""
     answered = []
-    async with _talking(url, consent) as (call, microphone):
+    async with _talking(url, consent, instructions) as (call, microphone):
         for sound in sounds:
             step(f"saying: {sound.name}")
             answered.append(await _turn(call, microphone, sound))

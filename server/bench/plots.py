@@ -87,14 +87,18 @@ def _capacity(section: Mapping[str, Any], where: str) -> Drawn:
 
 
 def _peer(section: Mapping[str, Any], where: str) -> Drawn:
-    both = {"Attune": ("attune", "one"), "Pipecat": ("pipecat", "two")}
+    sides = {
+        "Attune": ("attune", "one"),
+        "Attune, all by the model": ("attune_asking", "one"),
+        "Pipecat": ("pipecat", "two"),
+    }
     waits, costs = list[Bar](), list[Bar]()
     for figure in ("p50", "p95"):
-        for name, (side, kind) in both.items():
+        for name, (side, kind) in sides.items():
             value = section[side]["eos_to_first_audio_ms"][figure]
             if value is not None:
                 waits.append(Bar(f"{name}, {figure}", value, kind, told=f"{value:,.0f}"))
-    for name, (side, kind) in both.items():
+    for name, (side, kind) in sides.items():
         value = section[side]["cpu_sec_per_turn"]
         costs.append(Bar(f"{name}, CPU of a turn", value, kind, told=f"{value:.2f}"))
     ratio = section["ratio"]

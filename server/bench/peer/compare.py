@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -35,6 +36,17 @@ MOONSHINE = ("moonshine-encoder", "moonshine-decoder", "moonshine-tokenizer")
 TURN_SEC, START_SEC = 25.0, 120.0  # at the most
 LINE = 1 << 22  # bytes it may tell of one conversation
 TEMPERATURE, SEED = 0.2, 7  # as our own reply model's defaults
+# Who sets us a part has the reply model word every reply, as the peer's does; otherwise it is asked
+# what is of fact alone.
+PART = "You are a patient listener."
+
+
+@dataclass(slots=True)
+class Side:
+    """What became of the turns on one side of ours, and what they cost."""
+
+    turns: list[Answered] = field(default_factory=list)
+    cpu_sec: float = 0.0
 
 
 async def measure(
@@ -44,30 +56,25 @@ async def measure(
     if not PYTHON.exists():
         return {"skipped": MISSING}
     sounds = await turns_to_take(models, count)
-    ours, theirs, used = list[Answered](), list[Report](), 0.0
+    ours, asked, theirs = Side(), Side(), list[Report]()
     async with _pipecat() as peer:
         # By turns, conversation by conversation: the machine may not stay as quiet as it is.
         for first in range(0, len(sounds), SESSION_TURNS):
             part = sounds[first : first + SESSION_TURNS]
-            cpu = server.cpu_sec
-            ours += await conversation(server.url, part, step, None)
-            used += server.cpu_sec - cpu
+            for side, instructions in ((ours, ""), (asked, PART)):
+                cpu = server.cpu_sec
+                side.turns += await conversation(server.url, part, step, None, instructions)
+                side.cpu_sec += server.cpu_sec - cpu
             step(f"Pipecat: {len(part)} turns")
             theirs.append(await peer.converse(part))
     turns = [turn for told in theirs for turn in told["turns"]]
-    return compared(ours, used, {"versions": theirs[0]["versions"], "turns": turns})
+    return compared(ours, asked, {"versions": theirs[0]["versions"], "turns": turns})
 
 
-def compared(ours: Sequence[Answered], cpu_sec: float, told: Report) -> Report:
-    """Both sides' figures, and ours over theirs: below 1 is better."""
+def compared(ours: Side, asked: Side, told: Report) -> Report:
+    """All sides' figures, and ours over theirs: below 1 is better."""
     theirs = told["turns"]
-    attune: Report = {
-        "eos_to_first_audio_ms": summary([turn.eos_to_first_audio_ms for turn in ours]),
-        "cpu_sec_per_turn": round(cpu_sec / max(len(ours), 1), 3),
-        "early": sum(turn.early for turn in ours),
-        "taken_for_several": sum(turn.commits > 1 for turn in ours),
-        "unanswered": sum(turn.eos_to_first_audio_ms is None for turn in ours),
-    }
+    attune, asking = _told_of(ours), _told_of(asked)
     pipecat: Report = {
         "eos_to_first_audio_ms": summary([turn["eos_to_first_audio_ms"] for turn in theirs]),
         "eos_to_first_frame_ms": summary([turn["eos_to_first_frame_ms"] for turn in theirs]),
@@ -81,16 +88,13 @@ def compared(ours: Sequence[Answered], cpu_sec: float, told: Report) -> Report:
         },
         "versions": told["versions"],
     }
-    mine, other = attune["eos_to_first_audio_ms"], pipecat["eos_to_first_audio_ms"]
     return {
-        "n": len(ours),
+        "n": len(ours.turns),
         "attune": attune,
+        "attune_asking": asking,
         "pipecat": pipecat,
-        "ratio": {
-            "latency_p50": _ratio(mine["p50"], other["p50"]),
-            "latency_p95": _ratio(mine["p95"], other["p95"]),
-            "cpu": _ratio(attune["cpu_sec_per_turn"], pipecat["cpu_sec_per_turn"]),
-        },
+        "ratio": _ratios(attune, pipecat),
+        "ratio_asking": _ratios(asking, pipecat),
         "turns": [
             {
                 "name": turn.name,
@@ -98,8 +102,28 @@ def compared(ours: Sequence[Answered], cpu_sec: float, told: Report) -> Report:
                 "attune_ms": _rounded(turn.eos_to_first_audio_ms),
                 "pipecat_ms": _rounded(other_turn["eos_to_first_audio_ms"]),
             }
-            for turn, other_turn in zip(ours, theirs, strict=True)
+            for turn, other_turn in zip(ours.turns, theirs, strict=True)
         ],
+    }
+
+
+def _told_of(side: Side) -> Report:
+    turns = side.turns
+    return {
+        "eos_to_first_audio_ms": summary([turn.eos_to_first_audio_ms for turn in turns]),
+        "cpu_sec_per_turn": round(side.cpu_sec / max(len(turns), 1), 3),
+        "early": sum(turn.early for turn in turns),
+        "taken_for_several": sum(turn.commits > 1 for turn in turns),
+        "unanswered": sum(turn.eos_to_first_audio_ms is None for turn in turns),
+    }
+
+
+def _ratios(ours: Report, theirs: Report) -> Report:
+    mine, other = ours["eos_to_first_audio_ms"], theirs["eos_to_first_audio_ms"]
+    return {
+        "latency_p50": _ratio(mine["p50"], other["p50"]),
+        "latency_p95": _ratio(mine["p95"], other["p95"]),
+        "cpu": _ratio(ours["cpu_sec_per_turn"], theirs["cpu_sec_per_turn"]),
     }
 
 
