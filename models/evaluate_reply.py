@@ -240,6 +240,7 @@ def _answers(
             if How.LIVE in setup.how:
                 dialogues = live_of_corpus(setup.exchanges)
                 dialogues |= live_of_echomind(setup.echomind) if setup.echomind else {}
+                dialogues |= {each.question.id: each.question.turns for each in chat.live()}
                 label = f"{contestant.name}, live: replies"
                 with _progress(console, label, len(dialogues)) as report:
                     found[How.LIVE] = await live.given(
@@ -279,12 +280,18 @@ def _figures(
         ],
         "model": model_key(contestant, base),
         "told": found,
-        "chat": {
-            way: chat.sanity(row, answers[None], setup.seed) for way, row in chat.plain().items()
-        },
+        "chat": _chat(setup, answers),
         "dream": _dream(contestant, setup, weigher, missing, console),
         "emobank": _emobank(contestant, setup, weigher, missing, console),
     }
+
+
+def _chat(setup: Setup, answers: Mapping[Asked, Mapping[str, Answer]]) -> dict[str, Any]:
+    """The plain questions by the way they were asked."""
+    asked = {way: (row, answers[None]) for way, row in chat.plain().items()}
+    if How.LIVE in setup.how:
+        asked[chat.LIVE] = chat.live(), answers[How.LIVE]
+    return {way: chat.sanity(row, found, setup.seed) for way, (row, found) in asked.items()}
 
 
 def _of_scripts(setup: Setup, answers: Mapping[str, Answer]) -> dict[str, Answer]:

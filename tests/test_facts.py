@@ -9,10 +9,10 @@ import typer
 from typer.testing import CliRunner
 
 from models.corpus import plain
-from models.thinking.tuned import TunedThinker
+from models.thinking.tuned import SURE, TunedThinker
 from models.tuning.evaluation import facts
 from models.tuning.evaluation.chat import sane
-from models.tuning.evaluation.facts import Said, asked, at
+from models.tuning.evaluation.facts import TOKENS, Said, at
 from models.types import Token, Turn
 from tests.fakes import Scripted
 
@@ -22,6 +22,7 @@ def test_no_question_is_asked_twice() -> None:
     assert len(asked) == len(set(asked)) == 80
 
 
+TWO = [Token("It is Havana. ", -0.1), Token("It is Rome. ", -0.1), Token("It is Lima.", -0.1)]
 FEW = re.compile(
     r"\b(?:what|is|the|an?|of|do|does|did|which|who|how|many|in|on|you|call|to|are|was|that|ha[sv]e?"
     r"|for|we|us|our|can|tell|me|there|about|from|at|your|know|it|comes?)\b"
@@ -46,41 +47,54 @@ def test_nothing_that_was_learned_is_asked_in_other_words(split: facts.Which) ->
         assert not known, fact.ask
 
 
-async def test_it_is_asked_as_the_running_system_does() -> None:
+async def test_it_is_asked_and_answered_as_in_the_running_system() -> None:
     for fact in facts.facts("dev"):
-        responder, dialogue = Scripted("Hm."), [Turn("user", fact.ask)]
+        responder, dialogue = Scripted(*TWO), [Turn("user", fact.ask)]
         thinker = TunedThinker(lead=True)
         plan = await thinker.think(dialogue, responder)
-        assert plan.situation == "asks", fact.ask
-        assert [word async for word in thinker.answer(plan, "", dialogue, responder, 50)]
-        assert responder.asked == [asked(fact)]
+        live = [word async for word in thinker.answer(plan, "", dialogue, responder, TOKENS)]
+        (said,) = await facts.answered(fact, responder, [SURE])
+        assert (plan.situation, said.text) == ("asks", "".join(live).strip()), fact.ask
+        assert said.text == "It is Havana. It is Rome."
+        assert responder.asked[0] == responder.asked[1]
 
 
-async def test_the_first_sentence_counts_with_how_sure_the_model_was_of_it() -> None:
+async def test_what_the_running_system_would_not_say_is_not_counted() -> None:
+    """How sure of it the model may be: a phrase of the trade, a claim, half a sentence, nothing."""
     fact = facts.facts("dev")[0]
-    tokens = [
+    kept_back = ("How can I help you with Havana?", "I've looked up Havana.", "It is Havana and")
+    for words in (*kept_back, ""):
+        said = await facts.answered(fact, Scripted(Token(words, -0.01)))
+        assert [each.text for each in said] == [""] * len(facts.BARS), words
+        assert not any(each.right for each in said)
+
+
+async def test_an_answer_is_said_up_to_where_it_is_less_sure_and_asked_for_once() -> None:
+    fact = facts.facts("dev")[0]
+    unsure = [
         Token("It is ", -0.1),
         Token("Havana. ", -0.3),
         Token("No, ", -4.0),
         Token("Lima.", -4.0),
     ]
-    said = await facts.answered(fact, Scripted(*tokens))
-    assert (said.text, said.right) == ("It is Havana.", True)
-    assert said.sureness == pytest.approx(-0.2)
-    wrong = await facts.answered(fact, Scripted(Token("It is Lima.", -0.1)))
-    assert not wrong.right
-    assert (await facts.answered(fact, Scripted())).text == ""
+    responder = Scripted(*unsure)
+    said = await facts.answered(fact, responder, [facts.NONE, SURE, -0.1])
+    assert [each.text for each in said] == ["It is Havana. No, Lima.", "It is Havana.", ""]
+    assert [each.right for each in said] == [True, True, False]
+    assert len(responder.asked) == 1
+    (wrong,) = await facts.answered(fact, Scripted(Token("It is Lima.", -0.1)), [SURE])
+    assert wrong.text and not wrong.right
 
 
-def test_a_bar_leaves_out_what_is_less_sure_and_what_was_not_said() -> None:
+def test_a_bar_counts_what_was_said_there() -> None:
     said = [
-        Said("a", "x", -0.1, True),
-        Said("b", "y", -0.4, False),
-        Said("c", "z", -0.4, True),
-        Said("d", "", -9.0, False),
+        Said("a", SURE, "x", True),
+        Said("b", SURE, "y", False),
+        Said("c", SURE, "", False),
+        Said("a", facts.NONE, "x", True),
     ]
-    assert at(-9.0, said) == (3, 2)
-    assert at(-0.3, said) == (1, 1)
+    assert at(SURE, said) == (2, 1)
+    assert at(facts.NONE, said) == (1, 1)
 
 
 @pytest.mark.slow
@@ -90,4 +104,5 @@ def test_the_command_asks_the_packaged_model(tmp_path: Path) -> None:
     ran = CliRunner().invoke(app, ["--split", "test", "--out", str(tmp_path / "facts.json")])
     assert ran.exit_code == 0, ran.output
     found = json.loads((tmp_path / "facts.json").read_text("utf-8"))
-    assert len(found) == 40 and any(each["right"] for each in found)
+    assert {each["asked"] for each in found} == {fact.ask for fact in facts.facts("test")}
+    assert any(each["right"] for each in found)

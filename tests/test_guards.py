@@ -4,7 +4,17 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
-from models.thinking.guards import apologises, circles, pretends, refuses, stale, unlooped, unnoted
+from models.thinking.guards import (
+    apologises,
+    circles,
+    claims_a_deed,
+    pretends,
+    refuses,
+    stale,
+    unlooped,
+    unnoted,
+    unthought,
+)
 
 
 @pytest.mark.parametrize(
@@ -39,6 +49,48 @@ def test_claims_of_a_body_or_prying_are_recognised(text: str) -> None:
 )
 def test_phrases_of_the_trade_are_recognised(text: str) -> None:
     assert stale(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I've set a timer for ten minutes.",
+        "I have called her.",
+        "I have just turned the lights off.",
+        "I’ve added milk to your list.",
+        "I sent the message.",
+        "I'll remind you at five.",
+        "Let me check the weather.",
+        "I can book a table.",
+        "I'm going to wake you at six.",
+        "Your alarm is set for six.",
+        "The lights are off.",
+        "Playing some jazz for you.",
+        "Okay, done!",
+        "All set.",
+    ],
+)
+def test_claims_of_deeds_are_recognised(text: str) -> None:
+    assert claims_a_deed(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Herman Melville called him Ahab.",
+        "The United States was founded in 1776.",
+        "It is called ice.",
+        "A call is made by telephone.",
+        "I have no idea.",
+        "I need to think about it.",
+        "I can tell you that it is Rome.",
+        "A timer is a clock that counts down.",
+        "It was done by Newton.",
+        "Birds build nests now and then.",
+    ],
+)
+def test_what_others_did_is_no_deed_of_ours(text: str) -> None:
+    assert not claims_a_deed(text)
 
 
 @pytest.mark.parametrize(
@@ -137,3 +189,43 @@ async def test_notes_are_never_said_however_they_are_split(told: str, heard: str
     for size in (1, 2, 3, 7, len(told)):
         pieces = [told[at : at + size] for at in range(0, len(told), size)]
         assert await spoken(*pieces) == heard
+
+
+async def thoughtless(*tokens: str) -> str:
+    async def stream() -> AsyncGenerator[str, None]:
+        for token in tokens:
+            yield token
+
+    return "".join([token async for token in unthought(stream())])
+
+
+THOUGHT = "Need: comfort. Do: reflection, question. Tone: comforting."
+
+
+@pytest.mark.parametrize(
+    ("told", "heard"),
+    [
+        (f"[{THOUGHT}] Oh dear.", "Oh dear."),
+        (f"Oh dear. [{THOUGHT}] And then?", "Oh dear. And then?"),
+        (f"Oh dear.[{THOUGHT}] And then?", "Oh dear. And then?"),
+        (f"[{THOUGHT}] [{THOUGHT}] Oh dear.", "Oh dear."),
+        (f"[ {THOUGHT.lower()} ] Oh dear.", "Oh dear."),
+        ("Oh dear. [Need: comfort. Do: refl", "Oh dear. "),
+        (f"{THOUGHT} Oh dear.", "Oh dear."),
+        (f"({THOUGHT}) Oh dear.", "Oh dear."),
+        ("Need: comfort. Do: reflection. Oh dear.", "Oh dear."),
+        ("Need: comfort. Do: refl", ""),
+        ("[Need: a.] Need: b. Do: c. Tone: d. Oh dear.", "Oh dear."),
+        ("[Neddy] and [B] are here.", "[Neddy] and [B] are here."),
+        ("Choose one: [Ne", "Choose one: [Ne"),
+        ("[laughs] Ahoy!", "[laughs] Ahoy!"),
+        ("Need: a crew. Done by noon, I say.", "Need: a crew. Done by noon, I say."),
+        ("Need: a crew", "Need: a crew"),
+        (f"It said {THOUGHT}", f"It said {THOUGHT}"),
+        ("Do you need rest? Tone it down.", "Do you need rest? Tone it down."),
+    ],
+)
+async def test_thoughts_are_never_said_and_other_brackets_are(told: str, heard: str) -> None:
+    for size in (1, 2, 3, 7, len(told)):
+        pieces = [told[at : at + size] for at in range(0, len(told), size)]
+        assert await thoughtless(*pieces) == heard

@@ -9,6 +9,7 @@ from models.perception.labels import EMOTIONS
 from models.thinking.phrases import FIRST, LAST, plain
 from models.thinking.plan import Intent, Said
 from models.thinking.reading import NEEDS, read
+from models.tuning.evaluation import chat
 from models.types import Turn
 
 SENTENCES = [
@@ -187,6 +188,59 @@ def test_questions_about_ourselves_are_told_apart(words: str, kind: str) -> None
 )
 def test_other_questions_are_not_about_ourselves(words: str) -> None:
     assert heard(words).need != "to know us"
+
+
+@pytest.mark.parametrize(
+    ("words", "need"),
+    [
+        ("What is frozen water called?", "information"),
+        ("Which lakes are frozen all year?", "information"),
+        ("Who stopped working on the railway in 1894?", "information"),
+        ("What are common problems with electric cars?", "information"),
+        ("Name something that is frozen.", "information"),
+        ("My phone is frozen, any idea why?", "help"),
+        ("Why is it not working?", "help"),
+        ("Why has the dishwasher stopped working?", "help"),
+        ("The door is locked, how do I open it?", "help"),
+        ("Do you know why I have trouble with my printer?", "help"),
+    ],
+)
+def test_only_what_is_theirs_can_leave_somebody_stuck(words: str, need: str) -> None:
+    assert heard(words).need == need
+
+
+@pytest.mark.parametrize(
+    ("words", "situation"),
+    [
+        ("Can you tell me who wrote Moby Dick?", (Intent.ASKS, "information")),
+        ("I forgot, can you tell me who wrote it", (Intent.ASKS, "information")),
+        ("Tell me what fog is. I forgot.", (Intent.ASKS, "information")),
+        ("I want to know how far the moon is.", (Intent.ASKS, "information")),
+        ("Tell me the capital of Peru.", (Intent.ASKS, "information")),
+        ("Can you help me spell rhythm?", (Intent.ASKS, "information")),
+        ("Add seven and six for me.", (Intent.ASKS, "information")),
+        ("Can you think of a rhyme for moon?", (Intent.ASKS, "information")),
+        ("Tell me a joke.", (Intent.REQUESTS, "a favour")),
+        ("Tell me you love me.", (Intent.REQUESTS, "a favour")),
+        ("Could you text Anna that I'm late?", (Intent.REQUESTS, "a favour")),
+        ("Would you mind turning off the radio?", (Intent.REQUESTS, "a favour")),
+        ("Remind me when the eggs are done.", (Intent.REQUESTS, "a favour")),
+        ("Can you tell me what I should wear?", (Intent.REQUESTS, "advice")),
+        ("Tell me how to get over my ex.", (Intent.REQUESTS, "advice")),
+    ],
+)
+def test_what_wants_only_to_be_told_is_no_deed(words: str, situation: tuple[Intent, str]) -> None:
+    said = heard(words)
+    assert (said.intent, said.need) == situation
+
+
+def test_every_plain_question_is_read_as_one() -> None:
+    wrong = {
+        each.question.turns[-1].text: said.intent
+        for each in chat.live()
+        if (said := heard(each.question.turns[-1].text)).need != "information"
+    }
+    assert not wrong
 
 
 def test_what_is_asked_right_after_a_medical_question_is_one() -> None:

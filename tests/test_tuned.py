@@ -13,13 +13,14 @@ from models.thinking.followups import of_fact, written
 from models.thinking.imagined import imagined
 from models.thinking.openings import NODS
 from models.thinking.plan import ReplyPlan, Strategy
-from models.thinking.told import SYSTEM, Told, note, thought
+from models.thinking.told import SYSTEM, THINK, Told, note, thought
 from models.thinking.tuned import SURE, TunedThinker
 from models.tuning.examples import empathic, led
 from models.tuning.planned import heard
 from models.types import Token, Turn
 from tests.fakes import Scripted, known
 
+THOUGHT = "[Need: rest. Do: calm. Tone: happy.]"
 SAD = known(emotion={"sad": 0.9, "neutral": 0.1})
 SAID = Turn("user", "I got my results back today.", SAD)
 
@@ -302,6 +303,71 @@ async def test_led_not_even_a_part_makes_it_refuse_or_pretend() -> None:
     thinker = TunedThinker(lead=True)
     _, said = await replied(thinker, Scripted(*told), asked, instructions="You are a pirate.")
     assert said.strip() == "Arr."
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 100])
+async def test_led_a_thought_is_not_said_whatever_part_a_client_sets(size: int) -> None:
+    told = f"[Need: comfort. Do: reflection, question. Tone: comforting.] Ahoy [B]. {THOUGHT} Aye."
+    tokens = [told[at : at + size] for at in range(0, len(told), size)]
+    asked, part = Turn("user", "Hello."), "Think first, then answer kindly."
+    _, said = await replied(TunedThinker(lead=True), Scripted(*tokens), asked, instructions=part)
+    assert said.split() == ["Ahoy", "[B].", "Aye."]
+
+
+async def test_led_with_a_client_s_own_instructions_no_thought_is_asked_for_or_begun() -> None:
+    responder = Scripted("Arr.")
+    thinker = TunedThinker("think", lead=True)
+    plan, said = await replied(thinker, responder, QUESTION, instructions="You are a pirate.")
+    (asked,) = responder.asked
+    assert not any(THINK in turn.text or "[" in turn.text for turn in asked)
+    assert said.strip() == "Arr." and plan.source == "rules"
+
+
+async def test_led_it_thinks_only_about_what_it_will_word() -> None:
+    thinker, responder = TunedThinker("think", lead=True), Scripted(THOUGHT)
+    talk = await thinker.think([SAID], responder)
+    assert responder.asked == [] and talk.source == "rules"
+    question = await thinker.think([QUESTION], responder)
+    assert len(responder.asked) == 1 and question.source == "rules+model"
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["Set a timer for ten minutes.", "Can you call my mother?", "Can you dim the lights?"],
+)
+async def test_led_a_deed_is_asked_of_no_model(words: str) -> None:
+    asked = Turn("user", words)
+    plan, said, responder = await replied_led(["I have called her."], asked)
+    assert responder.asked == [] and said == written(plan, words, [])
+
+
+@pytest.mark.parametrize(
+    "claimed", ["I've set a timer for ten minutes.", "I have called her.", "Okay, done."]
+)
+async def test_led_what_was_not_done_is_never_claimed(claimed: str) -> None:
+    plan, said, responder = await replied_led([claimed])
+    assert responder.asked and said == written(plan, QUESTION.text, [])
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Can you tell me who wrote Moby Dick?",
+        "Name a fruit that is yellow.",
+        "What is frozen water called?",
+        "Spell necessary.",
+    ],
+)
+async def test_led_what_wants_only_to_be_told_is_asked_of_the_model(words: str) -> None:
+    plan, said, responder = await replied_led(["It is so."], Turn("user", words))
+    assert (plan.situation, said, len(responder.asked)) == ("asks", "It is so.", 1)
+
+
+async def test_led_an_operator_can_say_how_sure_is_sure() -> None:
+    tokens, asked = weighed(("It is Everest.", SURE - 0.5)), [QUESTION]
+    for sure, told in ((SURE, False), (SURE - 1, True)):
+        _, said = await replied(TunedThinker(lead=True, sure=sure), Scripted(*tokens), *asked)
+        assert ("Everest" in said) == told
 
 
 async def test_led_what_was_said_before_is_not_said_again() -> None:

@@ -1,7 +1,8 @@
 """What a reply model says that nobody should hear: refusals, pretence, loops, its own notes."""
 
 import re
-from collections.abc import AsyncGenerator, AsyncIterable
+from collections.abc import AsyncGenerator, AsyncIterable, Callable
+from contextlib import aclosing
 
 REPEATS = 3  # times a run of words may come before it is a loop
 LONGEST_RUN = 12  # words
@@ -35,6 +36,31 @@ _STALE = re.compile(
     r"what brings you|what can i do for you|your situation|current situation|your take on)",
     re.IGNORECASE,
 )
+# A voice on a line has done nothing, and will do nothing: it sets no timer, and calls nobody.
+_DEEDS = (
+    r"(?:set|turn|switch|call|phone|ring|dial|text|send|e-?mail|message|remind|wake|play|start|"
+    r"stop|open|close|lock|unlock|book|order|buy|pay|add|put|save|delete|remove|cancel|schedule|"
+    r"search|look (?:up|for|into)|check|find|google|get|fetch|pick|dim|adjust|change|update|create|"
+    r"make|write|note|record|post|share|contact|arrange|handle|take care|"
+    r"(?:let|tell) (?:him|her|them|everyone|your))"
+)
+_DONE = r"(?!need\b)(?:\w{2,}ed|set|sent|put|made|done|found|told|let|written|bought|shut|got)"
+_THINGS = (
+    r"(?:timers?|alarms?|reminders?|lights?|music|calls?|messages?|e-?mails?|appointments?|tables?|"
+    r"taxis?|orders?|reservations?|meetings?)"
+)
+_OFTEN = r"(?:just |now |already |also |gladly |quickly )*"
+_CLAIMS_A_DEED = re.compile(
+    rf"\bi(?:'ve| have|)\b ?{_OFTEN}{_DONE}\b|"
+    rf"\b(?:i(?:'ll| will| can)|i(?:'m| am) (?:going|about) to|let me) {_OFTEN}{_DEEDS}\b|"
+    rf"(?:^|\b(?:the|your) (?:\w+ )?){_THINGS} (?:is|are|has been|have been) "
+    rf"{_OFTEN}(?:{_DONE}|on|off|playing)\b|"
+    r"\b(?:calling|playing|setting|turning|sending|opening|adding|booking|ordering|starting)\b"
+    r".*\b(?:now|for you)\b|"
+    r"^\W*(?:(?:ok(?:ay)?|sure|of course|all ?right|yes|certainly)\W+)?(?:it'?s |that'?s )?"
+    r"(?:done\b|all set\b)",
+    re.IGNORECASE,
+)
 _NOTE = re.compile(r"\[[^\]]*(?:\]\s*|$)")  # also one that has not ended
 _MARKERS = ("need", "do", "tone", "think first")  # of models/thinking/told.py
 _MARKS = ' \t\n-*("“'
@@ -42,6 +68,15 @@ _BARE_NOTE = re.compile(
     r"""(?:^|(?<=[.!?)\]"]))[\s\-*("“]*(?:(?:need|do|tone)[\s*]*:|think\ first\.)""",
     re.IGNORECASE | re.VERBOSE,
 )
+_THOUGHT = re.compile(r"\[\s*need\s*:[^\]]*(?:\]\s*|$)", re.IGNORECASE)  # also one unended
+_BARE_THOUGHT = re.compile(
+    r"""
+    ^[\s\-*("“]*need:[^\].]*\.\s*do:[^\].]*
+    (?:$|\.\s*(?:tone:\s*\w*[.\])*\s]*|(?:t|to|ton|tone)$)?)  # its end may be still to come
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+_FIELDS = ("need:", "do:", "tone:")
 _LAST_SENTENCE = re.compile(r"""[^.!?)\]"]*$""")
 _APOLOGISES = re.compile(r"\b(?:i'?m|i am|so) (?:so |very |really |truly )?sorry\b", re.IGNORECASE)
 
@@ -53,6 +88,11 @@ def refuses(text: str) -> bool:
 def pretends(text: str) -> bool:
     """Whether it claims what a voice on a line cannot have or do, or asks what is none of ours."""
     return bool(_PRETENDS.search(text))
+
+
+def claims_a_deed(text: str) -> bool:
+    """Whether it says that something was done, or will be, beyond talking."""
+    return bool(_CLAIMS_A_DEED.search(text.replace("’", "'")))
 
 
 def stale(text: str) -> bool:
@@ -76,15 +116,31 @@ async def unlooped(tokens: AsyncIterable[str]) -> AsyncGenerator[str, None]:
 
 async def unnoted(tokens: AsyncIterable[str]) -> AsyncGenerator[str, None]:
     """The tokens without what stands in square brackets, and up to where a note begins bare."""
+    async with aclosing(_cut(tokens, without_notes, _doubtful)) as words:
+        async for word in words:
+            yield word
+
+
+async def unthought(tokens: AsyncIterable[str]) -> AsyncGenerator[str, None]:
+    """The tokens without a model's thoughts; whatever else stands in brackets is said."""
+    async with aclosing(_cut(tokens, without_thoughts, _perhaps_thought)) as words:
+        async for word in words:
+            yield word
+
+
+async def _cut(
+    tokens: AsyncIterable[str], cut: Callable[[str], str], doubtful: Callable[[str], int]
+) -> AsyncGenerator[str, None]:
+    """What is left of the tokens; as many last characters as are doubtful wait for the next."""
     text, given = "", 0
     async for token in tokens:
         text += token
-        said = without_notes(text)
-        settled = len(said) - _doubtful(said)
+        said = cut(text)
+        settled = len(said) - doubtful(said)
         if settled > given:
             yield said[given:settled]
             given = settled
-    if rest := without_notes(text)[given:]:
+    if rest := cut(text)[given:]:
         yield rest
 
 
@@ -93,6 +149,12 @@ def without_notes(text: str) -> str:
     said = _NOTE.sub(lambda note: " " if _touches(text, note.start()) else "", text)
     bare = _BARE_NOTE.search(said)
     return said[: bare.start()] if bare else said
+
+
+def without_thoughts(text: str) -> str:
+    """A reply without notes of the form in which a model thinks: bare ones only where it begins."""
+    said = _THOUGHT.sub(lambda note: " " if _touches(text, note.start()) else "", text)
+    return _BARE_THOUGHT.sub("", said)
 
 
 def _touches(text: str, at: int) -> bool:
@@ -105,6 +167,28 @@ def _doubtful(said: str) -> int:
     begun = sentence[0] if sentence else ""
     word = begun.lstrip(_MARKS).rstrip(" *").lower()
     return len(begun) if any(marker.startswith(word) for marker in _MARKERS) else 0
+
+
+def _perhaps_thought(said: str) -> int:
+    """How many of the last characters may be the beginning of a thought."""
+    if _begins_bare(said):
+        return len(said)
+    _, bracket, inside = said.rpartition("[")
+    word = "".join(inside.lower().split())
+    return len(bracket + inside) if bracket and _FIELDS[0].startswith(word) else 0
+
+
+def _begins_bare(said: str) -> bool:
+    """Whether all of it may become a bare thought: its fields in their order, each ended."""
+    rest = said.lstrip(_MARKS).lower()
+    for field in _FIELDS:
+        if not rest.startswith(field):
+            return field.startswith(rest)
+        _, ended, rest = rest.partition(".")
+        if not ended:
+            return True
+        rest = rest.lstrip()
+    return False
 
 
 def circles(text: str) -> bool:

@@ -11,7 +11,7 @@ NEGATION = frozenset(
 )
 AFFIRMED = frozenset({"stop", "help", "only", "wait", "just"})  # "I can not stop crying"
 REACH = 4  # words a negation goes on for
-NESTED = 2  # times a name may stand for names
+NESTED = 3  # times a name may stand for names
 NO_NAMES: Mapping[str, str] = {}
 
 # What recognizers and people write together, spelled out: one phrase then finds all of them.
@@ -63,9 +63,10 @@ def finder(phrases: Iterable[str], names: Mapping[str, str] = NO_NAMES) -> re.Pa
     A phrase is a regular expression in which `~` stands for up to three words, and <name> for any
     of the alternatives under that name.
     """
-    joined = "|".join(phrases).replace("~ ", _ANY)
+    joined = "|".join(phrases)
     for _ in range(NESTED):
         joined = re.sub(r"<([a-z]+)>", lambda name: f"(?:{names[name[1]]})", joined)
+    joined = joined.replace("~ ", _ANY)
     joined = re.sub(r"\((?!\?)", "(?:", joined)  # nobody asks for the groups, and they take time
     return re.compile(rf"(?<!\S)(?:{joined or '(?!)'})(?!\S)")
 

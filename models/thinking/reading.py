@@ -150,10 +150,12 @@ def _intent(words: str, emotion: str, state: str) -> Intent:
     if not _left(words, "filler"):
         return Intent.UNCLEAR
     asked = [_asked(sentence) for sentence in sentences]
-    if Intent.REQUESTS in asked or _any(words, "requests_within", "advice"):
+    told = _any(words, "tells_within") or any(map(_tells, sentences))
+    wanted = _ACTS["tells_within"].sub("-", words)
+    if Intent.REQUESTS in asked or _any(wanted, "requests_within") or _any(words, "advice"):
         return Intent.REQUESTS
     rhetorical = emotion != "neutral" and _PERSONAL.search(words) and _any(words, "rhetorical")
-    asks = asked[-1] is Intent.ASKS or _any(words, "asks_within")
+    asks = asked[-1] is Intent.ASKS or told or _any(words, "asks_within")
     if asks and not rhetorical:
         return Intent.ASKS
     if rhetorical and emotion == "surprise":
@@ -191,6 +193,8 @@ def _bare(sentence: str) -> str:
 def _asked(sentence: str) -> Intent | None:
     """Whether one sentence asks or requests, by its beginning or its mark."""
     start = _bare(sentence)
+    if _tells(sentence):
+        return Intent.ASKS
     if _ACTS["requests"].match(start):
         return Intent.REQUESTS
     if sentence.endswith("?") or _ACTS["asks"].match(start):
@@ -198,8 +202,22 @@ def _asked(sentence: str) -> Intent | None:
     return None
 
 
+def _tells(sentence: str) -> bool:
+    """Whether one sentence wants something to be told, and nothing to be done."""
+    return bool(_ACTS["tells"].match(_bare(sentence)))
+
+
 def _any(words: str, *acts: str) -> bool:
     return any(_ACTS[act].search(words) for act in acts)
+
+
+def _is_stuck(words: str) -> bool:
+    """Whether what does not work is theirs, or before them: lakes, too, are frozen."""
+    for found in _ACTS["stuck"].finditer(words):
+        before = re.split(r"[.?]", words[: found.start()])[-1].strip()
+        if not before or _THEIRS.search(before) or _DEFINITE & {*found[0].split()}:
+            return True
+    return False
 
 
 def _is_all(act: str, words: str) -> bool:
@@ -251,7 +269,7 @@ def _state(words: str) -> str:
 def _need(intent: Intent, emotion: str, state: str, words: str) -> str:
     match intent:
         case Intent.ASKS:
-            return "help" if _any(words, "stuck") else "information"
+            return "help" if _is_stuck(words) else "information"
         case Intent.REQUESTS:
             wanted = ("repetition", "advice", "stuck")
             of_act = {"repetition": "a repetition", "advice": "advice", "stuck": "help"}
@@ -340,6 +358,12 @@ def _listed(*names: str) -> str:
 
 _LEAD = re.compile(_ACTS["lead"].pattern + r" (?:\. )?")
 _PERSONAL = finder(["i", "me", "my", "we", "us", "our", "myself"])
+_THEIRS = re.compile(
+    r"(?<!\S)(?:i|we|it|he|she|they|everything|nothing|"
+    r"(?:my|our|his|her|their|the|this|these|those)(?: \S+){1,3}?)"
+    r"(?: (?:just|still|always|also|all|suddenly|have|had|am|having|keep|got))*$"
+)
+_DEFINITE = frozenset({"i", "me", "my", "we", "us", "our", "it", "this", "that", "the"})
 _CLAUSES = re.compile(r" (?:but|although|though|because|yet|while|\.|\?)(?: |$)")
 _GRAVE = finder(_TABLE["grave"])
 _ONESELF = finder(_TABLE["oneself"])

@@ -10,7 +10,7 @@ from models.errors import BackendError
 from models.protocols import Responder
 from models.thinking import distress, rules
 from models.thinking.followups import of_fact, written
-from models.thinking.guards import apologises, stale, unnoted
+from models.thinking.guards import apologises, claims_a_deed, stale, unnoted, unthought
 from models.thinking.openings import nod
 from models.thinking.plan import ReplyPlan
 from models.thinking.refining import thought_over
@@ -36,6 +36,7 @@ class TunedThinker:
         lead: bool = False,
         distress_file: str = "",
         helplines: str = "",
+        sure: float = SURE,
     ) -> None:
         """Reads the tables.
 
@@ -45,14 +46,18 @@ class TunedThinker:
             lead: whether replies open with the plan's own words, which can be spoken at once, and
                 go on in ours, and the model is asked what is of fact, and heard where it is sure:
                 for small models on slow machines. With a client's own instructions the model is
-                told these alone, and goes on as far as it likes.
+                told these behind the line it was taught with, and no note, and goes on as far as
+                it likes.
             distress_file: a table in place of models/thinking/distress.toml.
             helplines: where people in distress are told to turn, in place of the table's words.
+            sure: how sure the model must have been of a sentence after `lead`, as the mean
+                log-probability of its tokens; another model wants another bar.
         """
         if told not in list(Told):
             raise BackendError(ROLE, f"Unknown way {told!r}; choose one of: {', '.join(Told)}.")
         self._told = Told(told)
         self._lead = lead
+        self._sure = sure
         self._distress = distress.chosen(distress_file, helplines)
 
     async def think(
@@ -62,7 +67,7 @@ class TunedThinker:
         plan = await rules.plan_aside(dialogue, self._distress)
         if plan.fixed:
             return plan
-        if self._thinks(dialogue):
+        if self._thinks(dialogue) and self._is_noted(plan, instructions):
             asked = _asked(instructions, dialogue, note(plan, Told.THINK))
             plan = await _thought_over(plan, asked, responder)
         if self._lead:
@@ -108,30 +113,35 @@ class TunedThinker:
     ) -> AsyncGenerator[str, None]:
         """The model's own words, as far as they may be said."""
         own = self._lead and bool(instructions.strip())  # a client with a wish has its way
-        if self._lead and not own and not of_fact(plan.situation):
+        if not own and not self._is_noted(plan, instructions):
             return
         weighing = Weighing(responder)
-        asked = self._told_of(plan, instructions, dialogue, noted=not own)
+        asked = self._told_of(plan, instructions, dialogue)
         async with (
             aclosing(sensible(weighing, asked, max_tokens)) as tokens,
-            aclosing(tokens if own else unnoted(tokens)) as words,
+            # Its part may want brackets; that it was taught to think in them nobody can know.
+            aclosing(unthought(tokens) if own else unnoted(tokens)) as words,
         ):
             if not self._lead:
                 async for word in words:
                     yield word
                 return
             found = sentences(words, weighing)
-            sayable = honest(found) if own else sound(found, plan, ours(dialogue))
+            said = ours(dialogue)
+            sayable = honest(found) if own else sound(found, plan, said, self._sure)
             wait = LED_SEC if plan.acknowledgement and not own else None
             async with aclosing(in_time(sayable, wait)) as given:
                 async for sentence in given:
                     yield f"{sentence} "
 
-    def _told_of(
-        self, plan: ReplyPlan, instructions: str, dialogue: Sequence[Turn], *, noted: bool
-    ) -> list[Turn]:
+    def _is_noted(self, plan: ReplyPlan, instructions: str) -> bool:
+        """Whether the model is asked, and told of the plan in a note."""
+        return not self._lead or (not instructions.strip() and of_fact(plan.situation))
+
+    def _told_of(self, plan: ReplyPlan, instructions: str, dialogue: Sequence[Turn]) -> list[Turn]:
         """What the model is asked, and how its reply has begun."""
-        thinks = self._thinks(dialogue)
+        noted = self._is_noted(plan, instructions)
+        thinks = noted and self._thinks(dialogue)
         remark = note(plan, Told.THINK if thinks else Told.PLAN) if noted else ""
         asked = _asked(instructions, dialogue, remark)
         begun = [thought(plan) if thinks else "", plan.acknowledgement]
@@ -153,13 +163,13 @@ def _nod(plan: ReplyPlan, dialogue: Sequence[Turn]) -> str:
 
 
 async def sound(
-    found: AsyncGenerator[Sentence, None], plan: ReplyPlan, recent: Sequence[str]
+    found: AsyncGenerator[Sentence, None], plan: ReplyPlan, recent: Sequence[str], bar: float
 ) -> AsyncGenerator[str, None]:
     """The first sentences, up to a question, or to one that should not be said."""
     given = 0
     async with aclosing(found):
         async for sentence in found:
-            if given == SENTENCES or not _sound(sentence, plan, recent):
+            if given == SENTENCES or not _sound(sentence, plan, recent, bar):
                 return
             yield sentence.text
             given += 1
@@ -184,13 +194,14 @@ async def in_time(
             yield each
 
 
-def _sound(sentence: Sentence, plan: ReplyPlan, recent: Sequence[str]) -> bool:
+def _sound(sentence: Sentence, plan: ReplyPlan, recent: Sequence[str], bar: float) -> bool:
     """Sure, whole, honest, of some use, and nothing that was said before."""
-    sure = sentence.sureness is None or sentence.sureness >= SURE
+    sure = sentence.sureness is None or sentence.sureness >= bar
     return (
         sure
         and sentence.whole
         and not dishonest(sentence)
+        and not claims_a_deed(sentence.text)
         and not stale(sentence.text)
         and not (apologises(sentence.text) and apologises(plan.acknowledgement))
         and all(sentence.text not in said for said in recent)

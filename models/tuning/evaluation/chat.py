@@ -1,7 +1,8 @@
 """Plain questions: has a model that learned to listen forgotten the rest?
 
 Each is asked twice: as a listener, which is what tuned models are told to be, and with no word
-about that, as the base knows itself.
+about that, as the base knows itself. What a person would hear is a third way, where that is asked
+for: there the model is told a note, and kept from saying what it is not sure of.
 """
 
 import re
@@ -18,7 +19,7 @@ from models.tuning.evaluation.questions import Question
 from models.tuning.evaluation.replies import Answer
 from models.types import Turn
 
-AS_LISTENER, UNTOLD = "as a listener", "untold"
+AS_LISTENER, UNTOLD, LIVE = "as a listener", "untold", "as it is live"
 TABLE = Path(__file__).with_name("chat.toml")
 
 
@@ -31,7 +32,7 @@ class Plain:
 
 
 def plain(file: Path = TABLE) -> dict[str, list[Plain]]:
-    """The same questions in both ways."""
+    """The same questions in both ways of asking the model itself."""
     rows = tomllib.loads(file.read_text("utf-8"))["questions"]
     before = {AS_LISTENER: (Turn("system", SYSTEM),), UNTOLD: ()}
     return {
@@ -43,6 +44,14 @@ def plain(file: Path = TABLE) -> dict[str, list[Plain]]:
         ]
         for way, told in before.items()
     }
+
+
+def live(file: Path = TABLE) -> list[Plain]:
+    """The same questions as someone says them to the running system."""
+    return [
+        Plain(Question(f"{LIVE}-{number}", each.question.turns), each.words)
+        for number, each in enumerate(plain(file)[UNTOLD], 1)
+    ]
 
 
 def sane(answer: str, words: Sequence[str]) -> bool:
