@@ -3,24 +3,46 @@
 Needs numpy and the gguf package alone, so that it is made wherever Attune runs. Llama's queries and
 keys lie in a GGUF in another order of rows than in the network that was trained; the changes are
 put into that order. Changed tensors are written with 8 bits: the steps of an adapter are finer than
-those of 4, and rounding to these would take most of them back.
+those of 4, and rounding to these would take most of them back. The file says of itself what it is:
+its own name, the licence it bears, its precision, and the base's name as that of its base.
 """
 
 import json
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from gguf import GGMLQuantizationType, GGUFReader, GGUFValueType, GGUFWriter, ReaderField
+from gguf import (
+    GGMLQuantizationType,
+    GGUFReader,
+    GGUFValueType,
+    GGUFWriter,
+    Keys,
+    LlamaFileType,
+    ReaderField,
+)
 from gguf.quants import dequantize, quantize
 from numpy.typing import NDArray
 
-from models.adapter_files import CONFIG, FILE, AdapterError
+from models.adapter_files import (
+    CONFIG,
+    FILE,
+    SHARE_ALIKE,
+    AdapterError,
+    bears_share_alike,
+    card,
+)
 
 Floats = NDArray[np.float32]
-PRECISION = GGMLQuantizationType.Q8_0
+PRECISION, FILE_TYPE = GGMLQuantizationType.Q8_0, LlamaFileType.MOSTLY_Q8_0
+# What a base says of itself, and how it is said of a base.
+OF_BASE: Mapping[str, str] = {
+    Keys.General.NAME: Keys.General.BASE_MODEL_NAME.format(id=0),
+    Keys.General.ORGANIZATION: Keys.General.BASE_MODEL_ORGANIZATION.format(id=0),
+}
 # Which tensor of a GGUF is which layer of the network.
 LAYERS: Mapping[str, str] = {
     "attn_q": "self_attn.q_proj",
@@ -37,7 +59,7 @@ Report = Callable[[int, int], None]  # bytes of the base read so far, and in all
 def merge(
     base: Path, adapters: Sequence[Path], out: Path, report: Report = lambda *_: None
 ) -> None:
-    """Write the base with all adapters' changes; whole, or not at all."""
+    """Write the base with all adapters' changes, under `out`'s name; whole, or not at all."""
     reader = GGUFReader(base)
     changes = [Change.read(folder) for folder in adapters]
     architecture = str(reader.fields["general.architecture"].contents())
@@ -47,7 +69,7 @@ def merge(
     }
     partial = out.with_name(out.name + ".partial")
     writer = GGUFWriter(partial, architecture)
-    _copy_fields(reader, writer)
+    written: Counter[GGMLQuantizationType] = Counter()  # matrices alone: the rest stays as it is
     done, total = 0, sum(tensor.data.nbytes for tensor in reader.tensors)
     for tensor in reader.tensors:
         layer = network_name(tensor.name)
@@ -57,12 +79,19 @@ def merge(
             whole = dequantize(tensor.data, tensor.tensor_type)
             for delta in found:
                 whole = whole + (reordered(delta, heads[kind]) if kind in heads else delta)
-            data = quantize(whole.astype(np.float32), PRECISION)
-            writer.add_tensor(tensor.name, data, raw_dtype=PRECISION)
+            data, precision = quantize(whole.astype(np.float32), PRECISION), PRECISION
         else:
-            writer.add_tensor(tensor.name, tensor.data, raw_dtype=tensor.tensor_type)
+            data, precision = tensor.data, tensor.tensor_type
+        writer.add_tensor(tensor.name, data, raw_dtype=precision)
+        written[precision] += len(tensor.shape) > 1
         done += tensor.data.nbytes
         report(done, total)
+    own: dict[str, Any] = {Keys.General.NAME: out.stem}
+    if any(bears_share_alike(card(folder)) for folder in adapters):
+        own[Keys.General.LICENSE] = SHARE_ALIKE
+    if max(written, key=lambda each: written[each]) is PRECISION:  # as llama.cpp finds the type
+        own[Keys.General.FILE_TYPE] = FILE_TYPE
+    _write_fields(reader, writer, own)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -123,12 +152,19 @@ def _safetensors(file: Path) -> Iterator[tuple[str, Floats]]:
         yield name, flat.reshape(row["shape"]).astype(np.float32)
 
 
-def _copy_fields(reader: GGUFReader, writer: GGUFWriter) -> None:
+def _write_fields(reader: GGUFReader, writer: GGUFWriter, own: Mapping[str, Any]) -> None:
+    """What the merged file says of itself, and all else as the base says it."""
+    writer.add_base_model_count(1)
+    for name, value in own.items():
+        kind = GGUFValueType.STRING if isinstance(value, str) else GGUFValueType.UINT32
+        writer.add_key_value(name, value, kind)
     for field in reader.fields.values():
-        if field.name.startswith("GGUF.") or field.name == "general.architecture":
-            continue  # the writer's own
-        kind, inner = _kinds(field)
-        writer.add_key_value(field.name, field.contents(), kind, sub_type=inner)
+        name = OF_BASE.get(field.name, field.name)
+        if field.name.startswith(("GGUF.", "general.base_model.")) or name in own:
+            continue  # the writer's own, what the base was made from, or what is said above
+        if name != Keys.General.ARCHITECTURE:  # which the writer has said already
+            kind, inner = _kinds(field)
+            writer.add_key_value(name, field.contents(), kind, sub_type=inner)
 
 
 def _kinds(field: ReaderField) -> tuple[GGUFValueType, GGUFValueType | None]:

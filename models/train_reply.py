@@ -17,9 +17,10 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from models.adapter_files import AdapterError
+from models.adapter_files import FILE, AdapterError
 from models.corpus import plain, simple
 from models.corpus.exchange import CorpusError, Split, load
+from models.digest import sha256
 from models.tuning import adapters, emobank, examples
 from models.tuning.base import PACKAGED, Base
 from models.tuning.base import load as load_base
@@ -27,7 +28,7 @@ from models.tuning.curves import draw
 from models.tuning.emobank import Perspective, Sentence
 from models.tuning.encoded import forked
 from models.tuning.examples import Example, Stage
-from models.tuning.lesson import Recipe, Step, learn, read_log
+from models.tuning.lesson import Recipe, Step, fingerprint, learn, read_log
 
 CHECKED = 150  # held-out examples the loss is watched on
 HELD_OUT = 40  # scripts with plain replies that are not learned
@@ -204,12 +205,20 @@ def _train(
 ) -> None:
     folder = out / stage
     network = base.network
+    made_of: dict[str, Any] = {
+        "base": base.name,
+        "network": fingerprint(network),
+        **matter.of(stage),
+    }
     if stage is not Stage.UNDERSTAND and not matter.skip_understanding:
         network = adapters.merged(network, [out / Stage.UNDERSTAND])
+        made_of["after"] = sha256(out / Stage.UNDERSTAND / FILE)[:16]
     if stage is Stage.EMPATHY:
         network = adapters.worn(network, out / Stage.REPLY, trainable=True)
+        made_of["goes_on_from"] = sha256(out / Stage.REPLY / FILE)[:16]
     else:
         network = adapters.put_on(network, recipe.seed, rank)
+        made_of["rank"] = rank
     held_out = lesson[1]
     parts = lesson[0], held_out[:: -(-len(held_out) // CHECKED) or 1]  # some of every kind
     taught, held = (forked(base.tokenizer, part) for part in parts)
@@ -222,7 +231,8 @@ def _train(
             told = f"{stage.value} {step.step}/{steps} loss {step.loss:.2f}"
             progress.update(task, description=told, completed=step.step, total=steps)
 
-        learn(network, taught, held, recipe, folder, base.tokenizer.pad_token_id, report)
+        pad = base.tokenizer.pad_token_id
+        learn(network, taught, held, recipe, folder, pad, report, made_of)
     adapters.save(network, folder, base.name)
     steps = read_log(folder)
     draw(f"{stage.value}: loss by step", steps, folder / "loss.svg")

@@ -652,6 +652,7 @@ def test_a_merged_model_is_kept_under_what_it_is_made_of(
     assert files["base="] == base and len({*files.values()}) == 3
     before = model_key(parse(f"a={one}"), base)
     (one / "adapter_config.json").write_text('{"r": 4, "lora_alpha": 16}')
+    adapter_files.seal(one)
     assert model_key(parse(f"a={one}"), base) != before
 
 
@@ -690,6 +691,29 @@ def test_an_evaluation_from_the_command_line_and_once_more(
     again = CliRunner().invoke(evaluate_reply.app, arguments)
     assert again.exit_code == 0 and len(served) == 2  # nothing was asked, nobody was served
     assert (out / "evaluation.md").read_text("utf-8") == told
+
+
+def test_live_the_plain_questions_are_answered_as_a_person_would_hear_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A claim of a deed would be sane by its words; live it is not said."""
+    replies = {"France": "It is Paris.", "Italy": "I've looked up Rome."}
+
+    def say(asked: str) -> str:
+        return next((reply for name, reply in replies.items() if name in asked), "Hm, hm.")
+
+    monkeypatch.setattr(evaluate_reply, "LlamaCpp", lambda *_, **__: StandIn(say))
+    arguments = ["--contestant", "base=", "--told", "live", "--limit", "1", "--no-likelihood"]
+    ran = CliRunner().invoke(evaluate_reply.app, [*arguments, "--out", str(tmp_path)])
+    assert ran.exit_code == 0, ran.output
+    found = json.loads((tmp_path / "evaluation.json").read_text("utf-8"))
+    sane = {way: each["sane"] for way, each in found["contestants"]["base"]["chat"].items()}
+    assert [sane[way]["value"] for way in (chat.UNTOLD, chat.LIVE)] == [0.1, 0.05]
+    assert sane[chat.LIVE]["n"] == 20
+    missed = found["contestants"]["base"]["chat"][chat.LIVE]["missed"]
+    assert any("Italy" in each["asked"] and "Rome" not in each["said"] for each in missed)
+    table = (tmp_path / "evaluation.md").read_text("utf-8")
+    assert f"plain questions answered sanely, {chat.LIVE}" in table
 
 
 def test_what_cannot_be_evaluated_is_said_in_a_sentence(tmp_path: Path) -> None:
@@ -844,7 +868,7 @@ def test_adapters_change_what_is_likely(
     adapted = adapters.put_on(copy.deepcopy(tiny.network), SEED, rank=4)
     lesson = [fork([encode(tiny.tokenizer, Example(turns, kind))])] * 8
     recipe = Recipe(epochs=20, batch=8, pace=2e-2)
-    learn(adapted, lesson, [], recipe, tmp_path / "log", 0, lambda *_: None)
+    learn(adapted, lesson, [], recipe, tmp_path / "log", 0, lambda *_: None, {})
     adapters.save(adapted, tmp_path / "adapter", "tiny")
     worn = adapters.merged(copy.deepcopy(tiny.network), [tmp_path / "adapter"])
     before = TorchWeigher(tiny).answers(turns, [kind, unkind])

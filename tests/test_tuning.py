@@ -5,6 +5,7 @@
 import json
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from models import adapter_files, reply_gguf, train_reply, weights
 from models.corpus import simple
 from models.corpus.exchange import Split, Way, load
 from models.percept import Affect
+from models.train_reply import Sides
 from models.tuning import adapters, examples
 from models.tuning.base import Base
 from models.tuning.base import load as load_base
@@ -30,7 +32,18 @@ from models.tuning.curves import svg
 from models.tuning.emobank import Perspective, Sentence, of_genres
 from models.tuning.encoded import UNSAID, Encoded, Fork, batches, encode, fork, forked, padded
 from models.tuning.examples import Example
-from models.tuning.lesson import Recipe, Step, learn, mean_loss, read_log, said_loss, weigh
+from models.tuning.lesson import (
+    LOG,
+    STATE,
+    Recipe,
+    Step,
+    fingerprint,
+    learn,
+    mean_loss,
+    read_log,
+    said_loss,
+    weigh,
+)
 from models.types import Turn
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
@@ -47,6 +60,7 @@ SMALL = {
     "pad_token_id": 2,
 }
 RECIPE = Recipe(epochs=3, batch=4, pace=5e-3)
+MADE_OF = {"base": "tiny", "perspectives": Sides.WRITER, "genres": ("blogs",), "rank": 4}
 
 
 @pytest.fixture(scope="module")
@@ -132,7 +146,7 @@ def trained(base: Base, taught: list[Fork], folder: Path, stop: int = 0) -> Any:
             raise KeyboardInterrupt
 
     with suppress(KeyboardInterrupt):
-        learn(network, taught, taught[:4], RECIPE, folder, 2, report)
+        learn(network, taught, taught[:4], RECIPE, folder, 2, report, MADE_OF)
     return network
 
 
@@ -271,7 +285,7 @@ def test_right_answers_are_learned_to_be_told_from_wrong_ones(
         forks = _rivals(base.tokenizer)
         network = adapters.put_on(base.network, 7, rank=4)
         recipe = Recipe(epochs=8, pace=5e-3, apart=apart)
-        learn(network, forks, forks, recipe, tmp_path / str(apart), 2, lambda *_: None)
+        learn(network, forks, forks, recipe, tmp_path / str(apart), 2, lambda *_: None, {})
         confused[apart] = weigh(network, padded(forks, 2)).confusion().item()
         assert read_log(tmp_path / str(apart))[-1].told_apart is not None
     assert confused[5.0] < confused[0.0] - 0.05
@@ -311,13 +325,59 @@ def test_stopped_and_run_again_it_gives_the_same_adapter(
     assert [step.step for step in steps] == list(range(1, steps[-1].step + 1))
 
 
-def test_another_recipe_does_not_go_on_in_the_same_folder(
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"recipe": replace(RECIPE, epochs=9)}, "epochs: 3, now 9"),
+        (
+            {"made_of": {**MADE_OF, "perspectives": Sides.READER}},
+            "perspectives: writer, now reader",
+        ),
+        ({"made_of": {**MADE_OF, "base": "other", "rank": 8}}, "base: tiny, now other; rank: 4,"),
+        ({"taught": 7}, "examples: "),
+        ({"held_out": 3}, "examples: "),
+    ],
+)
+def test_another_run_does_not_go_on_in_the_same_folder(
+    changed: dict[str, Any], told: str, base: Base, taught: list[Fork], tmp_path: Path
+) -> None:
+    network = trained(base, taught, tmp_path)
+    before = {file: file.read_bytes() for file in tmp_path.iterdir() if file.is_file()}
+    now: dict[str, Any] = {
+        "recipe": RECIPE,
+        "made_of": MADE_OF,
+        "taught": 8,
+        "held_out": 4,
+    } | changed
+    parts = taught[: now["taught"]], taught[: now["held_out"]]
+    with pytest.raises(ValueError, match="was begun otherwise") as refusal:
+        learn(network, *parts, now["recipe"], tmp_path, 2, lambda *_: None, now["made_of"])
+    assert told in str(refusal.value) and "another --out" in str(refusal.value)
+    assert all(file.read_bytes() == data for file, data in before.items())
+
+
+def test_a_run_that_does_not_say_what_it_learns_from_does_not_go_on(
     base: Base, taught: list[Fork], tmp_path: Path
 ) -> None:
-    trained(base, taught, tmp_path)
-    other = Recipe(epochs=9)
-    with pytest.raises(ValueError, match="another recipe"):
-        learn(base.network, taught, [], other, tmp_path, 2, lambda *_: None)
+    network = trained(base, taught, tmp_path)
+    state = torch.load(tmp_path / STATE, weights_only=True)
+    state["recipe"] = state.pop("run")  # as an earlier version wrote it
+    torch.save(state, tmp_path / STATE)
+    with pytest.raises(ValueError, match="does not say what it learns from"):
+        learn(network, taught, taught[:4], RECIPE, tmp_path, 2, lambda *_: None, MADE_OF)
+
+
+def test_a_network_is_known_by_its_numbers_in_whatever_precision(
+    tokenizer: Any, tmp_path: Path
+) -> None:
+    one = load_base(tiny("Llama", tmp_path / "one", tokenizer)).network
+    other = load_base(tiny("Qwen2", tmp_path / "other", tokenizer)).network
+    known = fingerprint(one)
+    assert known == fingerprint(load_base(str(tmp_path / "one")).network)
+    assert known == fingerprint(one.to(torch.bfloat16)) != fingerprint(other)
+    with torch.no_grad():
+        next(one.parameters())[0, 0] += 1
+    assert fingerprint(one) != known
 
 
 def test_a_curve_shows_both_losses() -> None:
@@ -340,8 +400,10 @@ def test_a_saved_adapter_is_small_and_known_by_its_hash(
     with (tmp_path / "a" / adapter_files.FILE).open("r+b") as file:
         file.seek(-1, 2)
         file.write(b"\xff")
-    with pytest.raises(adapter_files.AdapterError, match="not what its hash says"):
+    with pytest.raises(adapter_files.AdapterError, match="not what its hashes say"):
         adapters.worn(base.network, tmp_path / "a")
+    config = json.loads((tmp_path / "a" / adapter_files.CONFIG).read_text())
+    assert config["target_modules"] == sorted(config["target_modules"])  # the same in every run
     with pytest.raises(adapter_files.AdapterError, match="There is no adapter"):
         adapter_files.check(tmp_path / "nowhere")
 
@@ -367,19 +429,44 @@ def test_joined_adapters_do_what_they_do_in_a_row(
     assert json.loads((tmp_path / "joined" / adapter_files.CONFIG).read_text())["r"] == 6
 
 
+def test_adapters_are_joined_by_one_command(base: Base, tmp_path: Path) -> None:
+    """It says what rank a server has to allow, and what licence the one bears."""
+    folders = [tmp_path / "understand", tmp_path / "empathy"]
+    network = adapters.put_on(base.network, 7, rank=4)
+    for folder in folders:
+        adapters.save(network, folder, "tiny")
+    learned = {"learned_from": {"sentences": 3, "perspectives": "both"}}
+    (folders[0] / adapter_files.TRAINED).write_text(json.dumps(learned))
+    out = tmp_path / "joined"
+    told = ["joined", str(out), *map(str, folders)]
+    ran = CliRunner().invoke(adapters.app, told)
+    assert ran.exit_code == 0 and "--max-lora-rank 8 " in ran.stdout, ran.output
+    adapter_files.check(out)
+    assert adapter_files.bears_share_alike(adapter_files.card(out))
+    assert adapter_files.card(out) == {"joined": [learned, None]}
+    (folders[1] / adapter_files.CONFIG).write_text("{}")
+    ran = CliRunner().invoke(adapters.app, told)
+    assert ran.exit_code == 1 and "not what its hashes say" in ran.stderr
+
+
 # ---- the command
+
+
+def emobank(folder: Path) -> Path:
+    """A folder like EmoBank's, of eight sentences."""
+    folder.mkdir()
+    rows = [f"s{n},{'train' if n < 6 else 'dev'},3,3,3,Sentence {n}." for n in range(8)]
+    (folder / "emobank.csv").write_text("\n".join(["id,split,V,A,D,text", *rows]))
+    for side in ("writer", "reader"):
+        told = [f"s{n},{2 + n / 8},3.0,3.2" for n in range(8)]
+        (folder / f"{side}.csv").write_text("\n".join(["id,V,A,D", *told]))
+    return folder
 
 
 @pytest.mark.parametrize("kind", ["Llama", "Qwen2", "PanguEmbedded", "Qwen2_5Omni"])
 def test_all_stages_of_a_small_network(kind: str, tokenizer: Any, tmp_path: Path) -> None:
     place = tiny(kind, tmp_path / "tiny", tokenizer)
-    bank = tmp_path / "emobank"
-    bank.mkdir()
-    rows = [f"s{n},{'train' if n < 6 else 'dev'},3,3,3,Sentence {n}." for n in range(8)]
-    (bank / "emobank.csv").write_text("\n".join(["id,split,V,A,D,text", *rows]))
-    for side in ("writer", "reader"):
-        told = [f"s{n},{2 + n / 8},3.0,3.2" for n in range(8)]
-        (bank / f"{side}.csv").write_text("\n".join(["id,V,A,D", *told]))
+    bank = emobank(tmp_path / "emobank")
     arguments = ["--base", place, "--out", str(tmp_path / "out"), "--emobank", str(bank)]
     arguments += ["--scripts", "4", "--epochs", "1", "--rank", "2"]
     ran = CliRunner().invoke(train_reply.app, arguments)
@@ -391,6 +478,45 @@ def test_all_stages_of_a_small_network(kind: str, tokenizer: Any, tmp_path: Path
         assert json.loads((folder / "trained.json").read_text())["stage"] == stage
     stack = [tmp_path / "out" / "understand", tmp_path / "out" / "empathy"]
     adapters.merged(load_base(place).network, stack)
+
+
+def test_run_again_with_the_same_options_nothing_is_trained_and_with_others_nothing_is_claimed(
+    tokenizer: Any, tmp_path: Path
+) -> None:
+    place, out = tiny("Llama", tmp_path / "tiny", tokenizer), tmp_path / "out"
+    bank = ["--emobank", str(emobank(tmp_path / "emobank"))]
+    short = ["--base", place, "--out", str(out), "--scripts", "4", "--epochs", "1"]
+
+    def run(*options: str) -> Any:
+        return CliRunner().invoke(train_reply.app, [*short, *options])
+
+    def left() -> dict[Path, bytes]:
+        names = (adapter_files.FILE, adapter_files.CONFIG, adapter_files.SUM, "trained.json", LOG)
+        return {file: file.read_bytes() for file in out.glob("*/*") if file.name in names}
+
+    assert run(*bank, "--rank", "2").exit_code == 0
+    before = left()
+    assert len(before) == 3 * 5
+    assert run(*bank, "--rank", "2").exit_code == 0 and left() == before
+    (tmp_path / "sub").mkdir()
+    elsewhere = tiny("Qwen2", tmp_path / "sub" / "tiny", tokenizer)  # of the same name
+    for options, told in (
+        (["--rank", "2"], "sentences: 1000, now 0"),  # else it would hide EmoBank, and its licence
+        ([*bank, "--rank", "2", "--perspectives", "writer"], "perspectives: both, now writer"),
+        ([*bank, "--rank", "4"], "rank: 2, now 4"),
+        ([*bank, "--rank", "2", "--understood", "3"], "scripts: 300, now 3"),
+        ([*bank, "--rank", "2", "--base", elsewhere], "network: "),
+        ([*bank, "--rank", "2", "--stage", "reply", "--scripts", "5"], "scripts: 4, now 5"),
+    ):
+        ran = run(*options)
+        assert ran.exit_code == 1 and told in ran.stderr.replace("\n", " "), ran.stderr
+    assert left() == before
+    # What later stages stand on is part of them.
+    again = ["--stage", "understand", "--rank", "2", "--seed", "8"]
+    assert run(*bank, *again).exit_code == 1
+    (out / "understand" / STATE).unlink()
+    assert run(*bank, *again).exit_code == 0
+    assert "after: " in run(*bank, "--rank", "2", "--stage", "reply").stderr.replace("\n", " ")
 
 
 def test_one_learns_from_some_genres_to_be_asked_about_others(tmp_path: Path) -> None:

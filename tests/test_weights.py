@@ -17,6 +17,7 @@ from models.weights import Fetched, Merged, Origin, Package, Profile, Repository
 
 EARS, TONGUE = b"what an ear needs" * 100, b"what a tongue needs" * 100
 TOY = Package("toy-weights", "1.0", 1_000)
+BY_SA = "CC-BY-SA-4.0"
 HUB = Repository("someone/toy", "0123456789abcdef")
 
 
@@ -124,21 +125,46 @@ def adapter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_every_adapter_that_ships_is_whole_small_and_has_a_card() -> None:
-    """One that learned from EmoBank bears its licence."""
+def shipped() -> list[Path]:
+    return [each for each in weights.ADAPTERS.iterdir() if each.is_dir()]
+
+
+def test_every_adapter_that_ships_is_put_on_whole_and_small() -> None:
     made = [row.origin for row in weights.TABLE if isinstance(row.origin, Merged)]
-    folders = {weights.ADAPTERS / name for origin in made for name in origin.adapters}
-    assert made and folders == {each for each in weights.ADAPTERS.iterdir() if each.is_dir()}
-    sizes = 0
-    for folder in folders:
+    assert {weights.ADAPTERS / name for origin in made for name in origin.adapters} == {*shipped()}
+    for folder in shipped():
         adapter_files.check(folder)
-        sizes += (folder / adapter_files.FILE).stat().st_size
-        learned = json.loads((folder / "trained.json").read_text("utf-8"))["learned_from"]
-        card = (folder / "README.md").read_text("utf-8")
-        of_emobank = folder.name == "understand"
-        assert f"license: {'cc-by-sa-4.0' if of_emobank else 'apache-2.0'}\n" in card
-        assert bool(learned.get("sentences")) == of_emobank
-    assert sizes <= 25_000_000
+    assert sum((folder / adapter_files.FILE).stat().st_size for folder in shipped()) <= 25_000_000
+
+
+def test_what_learned_from_emobank_bears_its_licence_and_says_so_wherever_it_is_told() -> None:
+    bound = set()
+    for folder in shipped():
+        trained = json.loads((folder / adapter_files.TRAINED).read_text("utf-8"))
+        assert trained["stage"] == folder.name
+        page = (folder / "README.md").read_text("utf-8")
+        if trained["learned_from"].get("sentences", 0) > 0:
+            bound.add(folder.name)
+            assert adapter_files.bears_share_alike(trained)
+            assert "license: cc-by-sa-4.0\n" in page and "EmoBank" in page
+        else:
+            assert not adapter_files.bears_share_alike(trained)
+            assert "license: apache-2.0\n" in page
+        named = {True: "CC BY-SA 4.0", False: "Apache-2.0"}[folder.name in bound]
+        [row] = [
+            line
+            for line in (weights.ADAPTERS / "README.md").read_text("utf-8").splitlines()
+            if f"]({folder.name}/README.md)" in line
+        ]
+        assert row.endswith(f"| {named} |")
+    assert bound == {"understand"}
+    for each in weights.TABLE:
+        if isinstance(each.origin, Merged):
+            free = bound.isdisjoint(each.origin.adapters)
+            assert each.licence == (weights.find(each.origin.base).licence if free else BY_SA)
+    readme = (weights.ADAPTERS.parents[1] / "README.md").read_text("utf-8")
+    [row] = [line for line in readme.splitlines() if "(models/adapters/README.md)" in line]
+    assert row.endswith("| CC BY-SA 4.0 |")
 
 
 def test_what_is_made_comes_after_what_it_is_made_of(adapter: Path, tmp_path: Path) -> None:
@@ -152,12 +178,25 @@ def test_what_is_made_comes_after_what_it_is_made_of(adapter: Path, tmp_path: Pa
 
 def test_an_adapter_that_was_tampered_with_is_not_put_on(adapter: Path, tmp_path: Path) -> None:
     (adapter / adapter_files.FILE).write_bytes(b" and crueller")
-    with pytest.raises(weights.WrongFile, match="not what its hash says"):
+    with pytest.raises(weights.WrongFile, match="not what its hashes say"):
         weights.fetch(["kinder"], tmp_path / "cache", (*TABLE, MADE), Shelf())
     adapter_files.seal(adapter)  # nor one that was sealed anew
     with pytest.raises(weights.WrongFile, match="is not the file we know"):
         weights.fetch(["kinder"], tmp_path / "cache", (*TABLE, MADE), Shelf())
     assert weights.state(MADE, tmp_path / "cache") is State.MISSING
+
+
+def test_an_adapter_that_is_scaled_otherwise_is_not_put_on(adapter: Path, tmp_path: Path) -> None:
+    (adapter / adapter_files.CONFIG).write_text('{"lora_alpha": 64}')
+    with pytest.raises(weights.WrongFile, match="not what its hashes say"):
+        weights.fetch(["kinder"], tmp_path / "cache", (*TABLE, MADE), Shelf())
+
+
+def test_an_adapter_whose_scale_has_no_hash_is_not_put_on(adapter: Path, tmp_path: Path) -> None:
+    sums = (adapter / adapter_files.SUM).read_text("utf-8").splitlines(keepends=True)
+    (adapter / adapter_files.SUM).write_text(sums[0], encoding="utf-8")
+    with pytest.raises(weights.WrongFile, match="not what its hashes say"):
+        weights.fetch(["kinder"], tmp_path / "cache", (*TABLE, MADE), Shelf())
 
 
 def test_what_is_present_is_not_fetched_again(tmp_path: Path) -> None:

@@ -1,16 +1,20 @@
-"""Adapters: low-rank changes to a network, put on, saved small, and put together."""
+"""Adapters: low-rank changes to a network, put on, saved small, and put together.
+
+`python -m models.tuning.adapters joined OUT ADAPTER ADAPTER` makes one of several.
+"""
 
 import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import torch
+import typer
 from peft import LoraConfig, PeftModel, get_peft_model
 from safetensors.torch import load_file, save_file
 
-from models.adapter_files import CONFIG, FILE, check, seal
+from models.adapter_files import CONFIG, FILE, TRAINED, AdapterError, card, check, seal
 
 RANK = 16
 SENSES = r".*\.(?:audio_tower|visual)\..*"  # of a network that hears and sees
@@ -32,7 +36,9 @@ def put_on(network: Any, seed: int, rank: int = RANK) -> Any:
 
 def save(adapted: Any, folder: Path, base: str) -> None:
     """In half precision, under the base's name, with a hash beside it."""
-    adapted.peft_config["default"].base_model_name_or_path = base
+    config = adapted.peft_config["default"]
+    config.base_model_name_or_path = base
+    config.target_modules = sorted(config.target_modules)  # a set: each run would order it anew
     adapted.save_pretrained(folder, save_embedding_layers=False)  # else it asks the model hub
     (folder / "README.md").unlink(missing_ok=True)  # peft's own template of a model card
     tensors = {
@@ -76,8 +82,37 @@ def joined(folders: Sequence[Path], out: Path) -> None:
     save_file(tensors, out / FILE, metadata={"format": "pt"})
     config = {**configs[0], "r": rank, "lora_alpha": rank}
     (out / CONFIG).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+    learned = {"joined": [card(folder) for folder in folders]}  # whose licences it bears
+    (out / TRAINED).write_text(json.dumps(learned, indent=2) + "\n", encoding="utf-8")
     seal(out)
 
 
 def scale(config: Mapping[str, Any]) -> float:
     return float(config["lora_alpha"]) / float(config["r"])
+
+
+app = typer.Typer(add_completion=False)
+
+
+@app.callback()
+def main() -> None:
+    """What can be done with adapters that are there."""
+
+
+@app.command(name="joined")
+def join(
+    out: Annotated[Path, typer.Argument(help="A new folder.")],
+    folders: Annotated[list[Path], typer.Argument(help="Adapters, the first put on first.")],
+) -> None:
+    """Make one adapter of several, for servers that put on one at a time."""
+    try:
+        joined(folders, out)
+    except (AdapterError, OSError) as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(1) from None
+    rank = json.loads((out / CONFIG).read_text("utf-8"))["r"]
+    typer.echo(f"{out} has rank {rank}: vLLM wants --max-lora-rank {rank} or more.")
+
+
+if __name__ == "__main__":
+    app()

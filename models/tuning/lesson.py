@@ -1,9 +1,10 @@
 """One stage of training: from examples to an adapter, in steps that can be taken up again."""
 
+import hashlib
 import json
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ LOG, STATE = "log.jsonl", "state.pt"
 EVERY = 50  # steps from one saved state to the next
 WARM = 0.05  # of all steps: the pace grows
 LEAST = 0.1  # of the pace, at the end
+FEW = 64  # numbers of each weight, by which a network is known
 STEEP = 2.0  # by how much a nat between a right and a wrong answer matters
 GREEN = 0.2  # of all steps: until then everything is surprising, and learned from
 
@@ -59,14 +61,21 @@ def learn(
     folder: Path,
     pad: int,
     report: Report,
+    made_of: Mapping[str, Any],
 ) -> None:
-    """Train what of the network is trainable, and leave a log; goes on where it was stopped."""
+    """Train what of the network is trainable, and leave a log; goes on where it was stopped.
+
+    It goes on only with the same recipe, examples and `made_of`, which is all else that makes the
+    adapter what it is: another run would neither learn what is asked nor be what it says it is.
+    """
     folder.mkdir(parents=True, exist_ok=True)
+    examples = hashlib.sha256(repr((forks, held_out)).encode()).hexdigest()[:16]
+    run = _plain({**asdict(recipe), **made_of, "examples": examples})
     weights = [each for each in network.parameters() if each.requires_grad]
     optimizer = torch.optim.AdamW(weights, lr=recipe.pace, weight_decay=recipe.decay)
     per_epoch = sum(1 for _ in batches(forks, recipe.batch, pad, recipe.seed))
     steps = max(1, round(recipe.epochs * per_epoch))
-    done = _resume(folder, network, optimizer, recipe)
+    done = _resume(folder, network, optimizer, run)
     torch.manual_seed(recipe.seed + done)
     network.train()
     step = 0
@@ -92,7 +101,7 @@ def learn(
             with (folder / LOG).open("a", encoding="utf-8") as log:
                 log.write(json.dumps(asdict(told)) + "\n")
             if checked:
-                _save(folder, network, optimizer, recipe, step)
+                _save(folder, network, optimizer, run, step)
             report(told, steps)
 
 
@@ -199,6 +208,15 @@ def read_log(folder: Path) -> list[Step]:
     return [Step(**json.loads(line)) for line in lines]
 
 
+def fingerprint(network: Any) -> str:
+    """Which network this is, by a few numbers of each weight, in whatever precision it lies."""
+    found = hashlib.sha256()
+    for name, weight in network.named_parameters():
+        few = weight.detach().flatten()[:FEW].to(torch.bfloat16).float().cpu()
+        found.update(f"{name} {tuple(weight.shape)} {few.tolist()}".encode())
+    return found.hexdigest()[:16]
+
+
 def _pace(done: float) -> float:
     if done < WARM:
         return done / WARM
@@ -206,11 +224,17 @@ def _pace(done: float) -> float:
     return LEAST + (1 - LEAST) * (1 + math.cos(math.pi * turn)) / 2
 
 
-def _save(folder: Path, network: Any, optimizer: Any, recipe: Recipe, step: int) -> None:
+def _plain(run: Mapping[str, Any]) -> dict[str, Any]:
+    """As it is read again from a file: enums are words, and tuples lists."""
+    plain: dict[str, Any] = json.loads(json.dumps(run))
+    return plain
+
+
+def _save(folder: Path, network: Any, optimizer: Any, run: dict[str, Any], step: int) -> None:
     trained = {n: p.detach().cpu() for n, p in network.named_parameters() if p.requires_grad}
     state = {
         "step": step,
-        "recipe": asdict(recipe),
+        "run": run,
         "weights": trained,
         "optimizer": optimizer.state_dict(),
     }
@@ -219,18 +243,26 @@ def _save(folder: Path, network: Any, optimizer: Any, recipe: Recipe, step: int)
     os.replace(partial, folder / STATE)
 
 
-def _resume(folder: Path, network: Any, optimizer: Any, recipe: Recipe) -> int:
+def _resume(folder: Path, network: Any, optimizer: Any, run: dict[str, Any]) -> int:
     """The step that was reached before; what was logged after it is taken back."""
     file = folder / STATE
     if not file.exists():
         (folder / LOG).unlink(missing_ok=True)
         return 0
     state = torch.load(file, weights_only=True)
-    if state["recipe"] != asdict(recipe):
-        raise ValueError(f"{folder} was begun with another recipe; choose another --out")
+    if other := _differing(state.get("run"), run):
+        raise ValueError(f"{folder} was begun otherwise ({other}): choose another --out.")
     network.load_state_dict(state["weights"], strict=False)
     optimizer.load_state_dict(state["optimizer"])
     kept = [step for step in read_log(folder) if step.step <= state["step"]]
     text = "".join(json.dumps(asdict(step)) + "\n" for step in kept)
     (folder / LOG).write_text(text, encoding="utf-8")
     return int(state["step"])
+
+
+def _differing(begun: Mapping[str, Any] | None, now: Mapping[str, Any]) -> str:
+    """What is not as it was when a run was begun; empty if nothing."""
+    if begun is None:
+        return "it does not say what it learns from"
+    names = [name for name in {**begun, **now} if begun.get(name) != now.get(name)]
+    return "; ".join(f"{name}: {begun.get(name)}, now {now.get(name)}" for name in names)

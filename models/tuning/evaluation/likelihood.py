@@ -23,8 +23,8 @@ class TorchWeigher:
         self._tokenizer = base.tokenizer
 
     @classmethod
-    def of(cls, name: str, folders: Sequence[Path]) -> "TorchWeigher":
-        base = load(name)
+    def of(cls, name: str, folders: Sequence[Path], device: str = "cpu") -> "TorchWeigher":
+        base = load(name, device)
         return cls(Base(base.name, adapters.merged(base.network, folders), base.tokenizer))
 
     def answers(self, turns: Sequence[Turn], answers: Sequence[str]) -> list[float]:

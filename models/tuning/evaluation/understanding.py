@@ -1,10 +1,11 @@
 """What the first stage is good for: `python -m models.tuning.evaluation.understanding`.
 
 Contestants that learned from different sides and genres of EmoBank are asked about sentences of the
-genres they learned from, and of the others; and which of two replies they would rather give. They
-are not made to speak, so that many can be compared.
+genres they learned from, and of the others, if genres are named; and which of two replies they
+would rather give. They are not made to speak, so that many can be compared.
 """
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,12 +17,13 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from models import weights
 from models.corpus.exchange import Split, load
 from models.thinking.told import Told
 from models.tuning import emobank
 from models.tuning.emobank import Perspective, Sentence
 from models.tuning.evaluation import emotions
-from models.tuning.evaluation.contestants import Contestant, parse_all
+from models.tuning.evaluation.contestants import Contestant, hashes, model_key, parse_all
 from models.tuning.evaluation.emotions import Guess, pearson
 from models.tuning.evaluation.errors import EvaluationError
 from models.tuning.evaluation.intervals import figure
@@ -36,12 +38,15 @@ SEED = 7
 def asked_about(
     bank: Sequence[Sentence], taught: Sequence[str], most: int
 ) -> dict[str, list[Sentence]]:
-    """Sentences of test, as many of the genres that were learned from as of the others."""
+    """Sentences of test, as many of the genres that were learned from as of the others.
+
+    Where all genres were learned from, or none is named, there are no others.
+    """
+    found = {"taught": emobank.sampled(emobank.of_genres(bank, taught), "test", most, SEED)}
     others = [name for name in (*emobank.GENRES, emobank.OTHER) if name not in taught]
-    return {
-        "taught": emobank.sampled(emobank.of_genres(bank, taught), "test", most, SEED),
-        "others": emobank.sampled(emobank.of_genres(bank, others), "test", most, SEED),
-    }
+    if taught and others:
+        found["others"] = emobank.sampled(emobank.of_genres(bank, others), "test", most, SEED)
+    return found
 
 
 def summed_up(found: Mapping[str, Sequence[Guess]]) -> dict[str, Any]:
@@ -73,13 +78,17 @@ def understood(
 
 def main(
     contestant: Annotated[list[str], typer.Option(help="NAME=ADAPTER[,ADAPTER…]; base= for none.")],
-    out: Annotated[Path, typer.Option(help="A JSON file; who is in it is not asked again.")],
+    out: Annotated[Path, typer.Option(help="A JSON file; nobody is asked the same again.")],
     emobank_folder: Annotated[Path, typer.Option("--emobank", help="EmoBank's folder.")],
     genre: Annotated[
         list[str] | None, typer.Option(help="That was learned from; can be repeated.")
     ] = None,
     sentences: Annotated[int, typer.Option(help="Of either kind of genre, at most.")] = 100,
     scripts: Annotated[int, typer.Option(help="Of test, to prefer a reply to; 0: none.")] = 120,
+    base: Annotated[
+        str, typer.Option(help="smollm2 (packaged), a GGUF file, a folder, or a hub's name.")
+    ] = BASE,
+    device: Annotated[str, typer.Option(help="cpu, cuda, …")] = "cpu",
     threads: Annotated[int, typer.Option(help="Of the processor.")] = 1,
 ) -> None:
     """Compare what contestants understand, and which replies they prefer."""
@@ -88,39 +97,66 @@ def main(
         contestants = parse_all(contestant)
         bank = emobank.read(emobank_folder)
         asked = asked_about(bank, genre or [], sentences)
-    except (EvaluationError, ValueError, OSError) as error:
+        keys = {each.name: asked_key(each, base, asked, scripts) for each in contestants}
+    except (EvaluationError, ValueError, OSError, weights.WeightsError) as error:
         console.print(str(error), style="red", markup=False)
         raise typer.Exit(1) from None
     found = json.loads(out.read_text("utf-8")) if out.exists() else {}
     for each in contestants:
-        if each.name not in found:
-            found[each.name] = _figures(each, asked, scripts, threads, console)
+        if found.get(each.name, {}).get("asked") != keys[each.name]:
+            weigher = _weigher(each, base, device, threads)
+            figures = _figures(each.name, weigher, asked, scripts, console)
+            found[each.name] = {"asked": keys[each.name], **figures}
             out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    Console().print(table(found))
+    same = keys[contestants[0].name]["of"]  # who was asked something else cannot be set beside
+    Console().print(table({n: row for n, row in found.items() if _of(row) == same}))
 
 
-def _figures(
-    contestant: Contestant,
-    asked: Mapping[str, Sequence[Sentence]],
-    scripts: int,
-    threads: int,
-    console: Console,
+def asked_key(
+    contestant: Contestant, base: str, asked: Mapping[str, Sequence[Sentence]], scripts: int
 ) -> dict[str, Any]:
+    """Who was asked, by what it is made of, and of what: figures of anything else are others."""
+    file = weights.path(BASE) if base == BASE else Path(base)
+    if file.is_file():
+        made_of = model_key(contestant, file)
+    else:  # a folder, or a name on the hub: as it is called
+        made_of = " ".join([base, *hashes(contestant)])
+    told = hashlib.sha256(repr(asked).encode()).hexdigest()[:16]
+    counts = {where: len(some) for where, some in asked.items()}
+    return {"who": made_of, "of": {"sentences": counts, "emobank": told, "scripts": scripts}}
+
+
+def _of(row: Mapping[str, Any]) -> Any:
+    return row.get("asked", {}).get("of")
+
+
+def _weigher(contestant: Contestant, base: str, device: str, threads: int) -> Weigher:
     import torch
 
     from models.tuning.evaluation.likelihood import TorchWeigher  # of the train extra
 
     torch.set_num_threads(threads)
-    weigher = TorchWeigher.of(BASE, contestant.adapters)
+    return TorchWeigher.of(base, contestant.adapters, device)
+
+
+def _figures(
+    name: str,
+    weigher: Weigher,
+    asked: Mapping[str, Sequence[Sentence]],
+    scripts: int,
+    console: Console,
+) -> dict[str, Any]:
     exchanges = load(Split.TEST)[:scripts] if scripts else []
     return {
-        "emobank": understood(weigher, asked, contestant.name, console),
+        "emobank": understood(weigher, asked, name, console),
         "replies": preference(exchanges, Told.PLAN, Plans.RULES, weigher, SEED),
     }
 
 
 def table(found: Mapping[str, Any]) -> Table:
-    places = [(where, side.value) for where in ("taught", "others") for side in Perspective]
+    """Of contestants that were asked the same."""
+    asked = next(iter(found.values()))["emobank"]
+    places = [(where, side.value) for where in asked for side in Perspective]
     shown = Table("", *(f"{where}: {side}" for where, side in places), "prefers the cue's reply")
     for name, row in found.items():
         cells = [
