@@ -17,5 +17,9 @@ class Hung(BackendError):
     """Nothing came of the backend for as long as we may wait."""
 
 
+class Crowded(BackendError):
+    """Too many of us want the backend at once; it may be well, and was not even asked."""
+
+
 class OutOfOrder(BackendError):
     """The backend failed before, and was not even asked this time."""

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from models.breaker import Attempt, Breaker
-from models.errors import BackendError, Hung, OutOfOrder, UnfitInput
+from models.errors import BackendError, Crowded, Hung, OutOfOrder, UnfitInput
+from models.in_line import counted
 from models.perceiver_off import Off
 from models.percept import Percept
 from models.protocols import (
@@ -32,7 +33,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long a role may keep us waiting, in seconds. Servers' own limits are mostly shorter."""
+    """How long a role may keep us waiting, in seconds. Servers' own limits are mostly shorter.
+
+    A line in which we ourselves let calls wait for their turn has a limit of its own, and takes
+    nothing from this.
+    """
 
     first: float  # for the answer, or its beginning
     further: float = 0.0  # between any two pieces of it
@@ -107,7 +112,8 @@ class Guard:
     async def _within(self, seconds: float, work: Awaitable[T]) -> T:
         try:
             async with asyncio.timeout(seconds) as limit:
-                return await work
+                with counted(limit, seconds):
+                    return await work
         except TimeoutError as error:
             if not limit.expired():  # it is the backend's own, and no hang of ours
                 raise
@@ -118,6 +124,8 @@ class Guard:
         match error:
             case UnfitInput():
                 attempt.succeeded()
+            case Crowded():
+                attempt.left()
             case BackendError() if error.role != self._role:  # of a role that works within ours
                 attempt.left()
             case Exception():

@@ -8,7 +8,8 @@ from typing import Any
 import httpx2
 
 from models import peer
-from models.errors import BackendError, Hung, UnfitInput
+from models.errors import BackendError, Crowded, Hung, UnfitInput
+from models.in_line import in_line
 from models.places import Places
 
 CONNECT_SEC = 3.0
@@ -41,8 +42,8 @@ class OpenAIServer:
             name: by which a user knows it, as in "voice server".
             url: up to and with the version, as in "http://localhost:8091/v1".
             api_key: sent as the bearer's token, where the server asks for one.
-            timeout_sec: for its turn to come, for the answer to begin, and between any two pieces
-                of it.
+            timeout_sec: for its turn to come, then for the answer to begin, and between any two
+                pieces of it.
             concurrency: requests made at the same time; about as many as the server works on.
         """
         if concurrency < 1:
@@ -71,9 +72,10 @@ class OpenAIServer:
         """
         async with AsyncExitStack() as opened:
             try:
-                await opened.enter_async_context(self._places.one(self._timeout_sec))
+                with in_line():
+                    await opened.enter_async_context(self._places.one(self._timeout_sec))
             except TimeoutError as error:
-                raise self.failed(BUSY) from error
+                raise self.failed(BUSY, Crowded) from error
             yield await opened.enter_async_context(self._answered(path, content))
 
     @asynccontextmanager

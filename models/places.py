@@ -1,28 +1,30 @@
 """Places for calls made at the same time, given to whoever needs one first."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from heapq import heapify, heappop, heappush
-from itertools import count
+from dataclasses import dataclass
 
-from models.due import due
+from models.due import Rank, rank
 
-# When it is needed, its place among those needed then, and what comes true when it is given.
-Waiter = tuple[float, int, asyncio.Future[None]]
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Waiter:
+    rank: Callable[[], Rank]
+    given: asyncio.Future[None]  # comes true when the place is theirs
 
 
 class Places:
     """Some places, and those who wait for one: see models.due for who comes first.
 
-    Of those who need one at the same time, whoever has waited longest comes first. A place goes
-    from hand to hand, so nobody who comes later slips in between. All live in one event loop.
+    Of those who need one at the same time, whoever has waited longest comes first. Everybody's need
+    is looked at when a place is free. It goes from hand to hand, so nobody who comes later slips in
+    between. All live in one event loop.
     """
 
     def __init__(self, total: int) -> None:
         self._free = total
-        self._waiting: list[Waiter] = []  # a heap
-        self._order = count()
+        self._waiting: list[Waiter] = []  # as they came
 
     @asynccontextmanager
     async def one(self, within_sec: float) -> AsyncGenerator[None, None]:
@@ -42,27 +44,23 @@ class Places:
         if self._free:
             self._free -= 1
             return
-        given: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        me = due(), next(self._order), given
-        heappush(self._waiting, me)
+        me = Waiter(rank(), asyncio.get_running_loop().create_future())
+        self._waiting.append(me)
         try:
-            await given
+            await me.given
         except asyncio.CancelledError:
-            if given.cancelled():
-                self._leave(me)
-            else:  # it had become ours in the same moment
+            if not me.given.cancelled():  # it had become ours in the same moment
                 self._give_back()
             raise
-
-    def _leave(self, me: Waiter) -> None:
-        if me in self._waiting:
-            self._waiting.remove(me)
-            heapify(self._waiting)
+        finally:
+            if me in self._waiting:
+                self._waiting.remove(me)
 
     def _give_back(self) -> None:
-        while self._waiting:
-            _, _, given = heappop(self._waiting)
-            if not given.cancelled():  # else they are about to leave
-                given.set_result(None)
-                return
-        self._free += 1
+        waiting = [each for each in self._waiting if not each.given.cancelled()]
+        if not waiting:
+            self._free += 1
+            return
+        first = min(waiting, key=lambda each: each.rank())
+        self._waiting.remove(first)
+        first.given.set_result(None)

@@ -2,7 +2,7 @@
 
 import asyncio
 import tempfile
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count, groupby, takewhile
 from operator import attrgetter
@@ -13,8 +13,9 @@ from typing import Any
 import xllamacpp
 
 from models import prompt, weights
-from models.due import due
+from models.due import Rank, rank
 from models.errors import BackendError, UnfitInput
+from models.thinking.told import SYSTEM
 from models.types import Token, Turn
 from models.worker import Worker
 
@@ -34,6 +35,9 @@ SAMPLING: Mapping[str, object] = {
     "dry_penalty_last_n": 64,
     "stop": ["\n"],  # lists, essays and the other side's lines all begin on a new line
 }
+
+# Where somebody stands in the line, asked anew whenever it moves; and their number.
+_Asking = tuple[Callable[[], Rank], int]
 
 
 @dataclass(slots=True)
@@ -63,10 +67,10 @@ class LlamaCpp:
         temperature: float = 0.2,
         seed: int | None = 7,
     ) -> None:
-        """Loads the model and reads the fixed part of the prompt into every slot.
+        """Loads the model, and reads into every slot how what a taught model is asked begins.
 
         Args:
-            model: a GGUF file; by default SmolLM2 from the weights table.
+            model: a GGUF file; by default the taught one of the weights table.
             slots: replies formed at the same time.
             threads: of computation; more than 1 only on a machine with idle cores.
             temperature: 0 always takes the likeliest word.
@@ -77,11 +81,11 @@ class LlamaCpp:
             self._sampling["seed"] = seed
         file = Path(model) if model else weights.path("attune-reply")
         self._engine = _engine(file, slots, threads)
-        self._asking: list[tuple[float, int]] = []  # who waits for a slot: when needed, and number
+        self._asking: list[_Asking] = []  # who waits for a slot
         self._freed = asyncio.Event()
         self._slots = [_Slot(number, Worker(f"llamacpp-{number}")) for number in range(slots)]
         self._clock = count(1)
-        opening = prompt.messages("", [Turn("user", "Hello.")])
+        opening = prompt.messages(SYSTEM, [Turn("user", "Hello.")], None)
         for slot in self._slots:
             self._engine.handle_chat_completions(self._request(slot, opening, 1), _ignore)
             slot.read = _joined(opening)
@@ -141,11 +145,12 @@ class LlamaCpp:
         One that is about to be free is waited for: that takes a moment, reading all again many.
         """
         text = _joined(dialogue)
-        me = due(), next(self._clock)
+        me = rank(), next(self._clock)
         self._asking.append(me)
         try:
             while True:
-                if me == min(self._asking) and (best := self._best(text)) and best.idle:
+                first = min(self._asking, key=lambda each: (each[0](), each[1]))
+                if me == first and (best := self._best(text)) and best.idle:
                     best.read, best.used, best.idle = text, next(self._clock), False
                     return best
                 self._freed.clear()

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ValidationError
 from models import peer
 from models.audio import resample, wav
 from models.due import due
-from models.errors import BackendError, Hung, UnfitInput
+from models.errors import BackendError, Crowded, Hung, UnfitInput
 from models.types import EAR_RATE, AudioChunk, Turn
 
 log = logging.getLogger(__name__)
@@ -38,6 +38,10 @@ FAR_MS = 1 << 42
 
 class _Passing(BackendError):
     """Trouble before the first token that may be over a moment later."""
+
+
+class _Full(_Passing, Crowded):
+    """So many of our replies are under way that none more may be asked for."""
 
 
 class _Delta(BaseModel):
@@ -161,7 +165,7 @@ class VllmResponder:
                     said = True
                     yield text
         except httpx2.PoolTimeout as error:
-            raise self._error("has too many of our replies to form already", _Passing) from error
+            raise self._error("has too many of our replies to form already", _Full) from error
         except httpx2.HTTPError as error:
             if said:
                 raise self._error("broke off in mid-reply") from error

@@ -6,23 +6,44 @@ import threading
 import weakref
 from collections.abc import AsyncGenerator, Callable, Generator
 from concurrent.futures import Future
+from dataclasses import dataclass
 from enum import Enum
 from functools import partial
-from itertools import count
-from queue import PriorityQueue
+from queue import Queue
 from typing import Any, TypeVar
 
-from models.due import due
+from models.due import Rank, rank
 
 T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
 CLOSE_SEC = 10.0  # for a call under way to end; one that hangs is left behind
-AT_ONCE, AT_LAST = float("-inf"), float("inf")
+AT_ONCE, AT_LAST = (False, float("-inf")), (True, float("inf"))
 
-# When it is needed, its place among those needed then, and the call itself; None is the end.
-Calls = PriorityQueue[tuple[float, int, tuple[Future[Any], Callable[[], Any]] | None]]
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Call:
+    rank: Callable[[], Rank]
+    made: tuple[Future[Any], Callable[[], Any]] | None  # None is the end
+
+
+class _Calls(Queue[_Call]):
+    """Calls that wait: what is needed first is looked for when the thread is free."""
+
+    def _init(self, maxsize: int) -> None:
+        self._waiting: list[_Call] = []  # as they came
+
+    def _qsize(self) -> int:
+        return len(self._waiting)
+
+    def _put(self, item: _Call) -> None:
+        self._waiting.append(item)
+
+    def _get(self) -> _Call:
+        first = min(self._waiting, key=lambda each: each.rank())
+        self._waiting.remove(first)
+        return first
 
 
 class _End(Enum):
@@ -39,16 +60,14 @@ class Worker:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._calls: Calls = PriorityQueue()
-        self._order = count()
+        self._calls = _Calls()
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
-        end = (AT_LAST, next(self._order), None)
-        self._close = weakref.finalize(self, self._calls.put, end)
+        self._close = weakref.finalize(self, self._calls.put, _Call(lambda: AT_LAST, None))
 
     async def run(self, call: Callable[[], T]) -> T:
         """The call's result; cancelled while it still queues, the call is never made."""
-        return await asyncio.wrap_future(self._submit(call, due()))
+        return await asyncio.wrap_future(self._submit(call, rank()))
 
     async def stream(self, source: Generator[T, None, None]) -> AsyncGenerator[T, None]:
         """Iterate a blocking generator in the thread, closing it however we leave."""
@@ -59,7 +78,7 @@ class Worker:
         finally:
             try:
                 # Made after a step still running, so never "generator already executing".
-                self._submit(source.close, AT_ONCE)
+                self._submit(source.close, lambda: AT_ONCE)
             except RuntimeError:  # the worker was closed before us: no thread is in the generator
                 source.close()
 
@@ -73,7 +92,7 @@ class Worker:
             if thread.is_alive():
                 log.error("the thread of %s hangs, and is left behind", self._name)
 
-    def _submit(self, call: Callable[[], T], needed: float) -> Future[T]:
+    def _submit(self, call: Callable[[], T], needed: Callable[[], Rank]) -> Future[T]:
         with self._lock:
             if not self._close.alive:
                 raise RuntimeError("the worker is closed")
@@ -83,12 +102,12 @@ class Worker:
                 )
                 self._thread.start()
             result: Future[T] = Future()
-            self._calls.put((needed, next(self._order), (result, call)))
+            self._calls.put(_Call(needed, (result, call)))
         return result
 
 
-def _work(calls: Calls) -> None:
-    while (entry := calls.get()[2]) is not None:
+def _work(calls: _Calls) -> None:
+    while (entry := calls.get().made) is not None:
         result, call = entry
         if result.set_running_or_notify_cancel():
             _made(result, call)

@@ -12,6 +12,10 @@ class Gate:
         self._clock = clock
         self._opened = asyncio.Event()
 
+    @property
+    def is_open(self) -> bool:
+        return self._opened.is_set()
+
     def open(self) -> None:
         self._opened.set()
 

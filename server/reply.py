@@ -12,7 +12,7 @@ import numpy as np
 
 from models.ahead import ahead
 from models.clauses import clauses
-from models.due import needed
+from models.due import later, needed
 from models.errors import BackendError, OutOfOrder
 from models.protocols import Models
 from models.style import Style
@@ -91,7 +91,7 @@ class Reply:
         self.plan: ReplyPlan | None = None
         self._models = models
         self._clock = clock
-        self._begun = time.monotonic()  # from here on somebody waits for it
+        self._begun = time.monotonic()  # if somebody waits for it, then from here on
         self._made = 0  # samples of sound, sent or not
         self._tell = tell
         self._conversation = conversation if options.in_conversation else None
@@ -118,14 +118,20 @@ class Reply:
 
     def due(self) -> float:
         """When more of it is needed: at once until there is sound, then when that runs out."""
+        first = self._begun if self.awaited() else later()
         if not self._made:
-            return self._begun
+            return first
         playing = self.playout.ends_at - self._clock.time() if self.playout.sent else 0.0
-        return time.monotonic() + max(0.0, playing) + (self._made - self.playout.sent) / WIRE_RATE
+        kept = max(0.0, playing) + (self._made - self.playout.sent) / WIRE_RATE
+        return max(first, time.monotonic() + kept)
+
+    def awaited(self) -> bool:
+        """Whether anybody waits for it: until their turn is over they may only have paused."""
+        return self.announced or self.gate.is_open
 
     async def run(self, dialogue: Dialogue) -> bool:
         """Form the reply and, once the gate is open, give it; False if there is nothing to say."""
-        with needed(self.due):
+        with needed(self.due, sure=self.awaited):
             return await self._run(dialogue)
 
     async def _run(self, dialogue: Dialogue) -> bool:

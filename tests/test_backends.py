@@ -29,6 +29,7 @@ from models.responder_llamacpp import LlamaCpp
 from models.speaker_hibari import Hibari
 from models.standin import StandinResponder, StandinTranscriber
 from models.style import PLAIN, Style
+from models.thinking.tuned import TunedThinker
 from models.types import EAR_RATE, FRAME, WIRE_RATE, AudioChunk, Samples, Token, Turn
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")  # a backend lives in one event loop
@@ -211,6 +212,18 @@ async def test_the_engine_tells_how_likely_each_piece_was(llama: LlamaCpp) -> No
     assert len({piece.logprob for piece in pieces if isinstance(piece, Token)}) > 1
 
 
+async def test_how_every_question_begins_is_read_before_the_first_is_asked() -> None:
+    llama = LlamaCpp(slots=1)
+    asked = TunedThinker(lead=True).prompt("", [Turn("user", "What is the tallest mountain?")])
+    try:
+        before = llama.metrics()["prompt_tokens_cached_total"]
+        await reply(llama, asked, 2)
+        known = llama.metrics()["prompt_tokens_cached_total"] - before
+    finally:
+        llama.close()
+    assert known >= 15  # of SYSTEM and the template around it
+
+
 async def test_leaving_a_reply_stops_the_engine(llama: LlamaCpp) -> None:
     """Left alone, the story would take hundreds of tokens."""
     async with aclosing(llama.respond(STORY, 1000)) as pieces:
@@ -268,6 +281,30 @@ async def test_a_free_slot_goes_to_whoever_needs_it_first(llama: LlamaCpp) -> No
     await asyncio.gather(*waiting)
     slots.pop().idle = True
     assert order == ["longest", "as soon, but later", "reading ahead"]
+
+
+async def test_a_free_slot_goes_to_whoever_is_sure_to_need_it(llama: LlamaCpp) -> None:
+    order: list[str] = []
+    over: set[str] = set()  # whose turns are known to be over
+    slots = [await llama._take([Turn("user", "Hello.")]) for _ in range(2)]
+
+    async def ask(name: str, when: float) -> None:
+        with needed(lambda: when, lambda: name in over):
+            slot = await llama._take([Turn("user", f"I am {name}.")])
+        order.append(name)
+        slot.idle = True
+        llama._freed.set()
+
+    asked = [("perhaps", 1.0), ("sure", 2.0), ("found out", 3.0)]
+    over.add("sure")
+    waiting = [asyncio.ensure_future(ask(*each)) for each in asked]
+    await asyncio.sleep(0)  # all have asked
+    over.add("found out")
+    slots.pop().idle = True
+    llama._freed.set()
+    await asyncio.gather(*waiting)
+    slots.pop().idle = True
+    assert order == ["sure", "found out", "perhaps"]
 
 
 async def test_a_dialogue_beyond_the_context_is_refused_in_a_sentence(llama: LlamaCpp) -> None:

@@ -12,8 +12,9 @@ import pytest
 
 from models.backoff import Backoff
 from models.breaker import TOGETHER_SEC, Attempt, Breaker
-from models.errors import BackendError, Hung, OutOfOrder, UnfitInput
+from models.errors import BackendError, Crowded, Hung, OutOfOrder, UnfitInput
 from models.guarded import PATIENCE, Patience, breakers, guarded
+from models.in_line import in_line
 from models.protocols import Models
 from models.style import PLAIN
 from models.types import EAR_RATE, FRAME, AudioChunk, Samples, Turn
@@ -219,6 +220,59 @@ async def test_an_input_at_fault_breaks_nothing(now: Now) -> None:
         with pytest.raises(UnfitInput):
             await reply(models)
     assert state(kept["responder"]) == "closed"
+
+
+async def test_a_line_of_our_own_that_is_too_long_breaks_nothing(now: Now) -> None:
+    told = Told(Crowded("responder", "It is busy."))
+    models, kept = house(now, responder=told)
+    for _ in range(10):
+        now.passes(1)
+        with pytest.raises(Crowded):
+            await reply(models)
+    assert (state(kept["responder"]), kept["responder"].failures) == ("closed", 0)
+
+
+class Queued(Told):
+    """Has whoever comes wait in line first, for longer than anybody has patience."""
+
+    async def respond(self, dialogue: Sequence[Turn], max_tokens: int) -> AsyncGenerator[str, None]:
+        with in_line():
+            await asyncio.sleep(2 * BRIEF["responder"].first)
+        async with aclosing(super().respond(dialogue, max_tokens)) as pieces:
+            async for piece in pieces:
+                yield piece
+
+
+async def test_patience_begins_where_the_line_ends_and_then_it_ends(now: Now) -> None:
+    queued = Queued()
+    models, kept = house(now, responder=queued)
+    assert await reply(models) == "w0 w1 w2 w3 "
+    queued.hangs_at = 0
+    with pytest.raises(Hung, match="within 0.05 seconds"):
+        await reply(models)
+    assert state(kept["responder"]) == "open" and queued.open == 0
+
+
+async def test_who_waits_in_line_for_somebody_who_has_left_disturbs_nobody(now: Now) -> None:
+    """A task that reads ahead may be told to stop after whoever began it has had enough."""
+    left = asyncio.Event()
+
+    class ReadsAhead(Told):
+        async def transcribe(self, audio: AudioChunk) -> str:
+            self.reading = asyncio.create_task(self.stand())
+            await asyncio.sleep(0)
+            raise DEAD
+
+        async def stand(self) -> None:
+            with in_line():
+                await left.wait()
+
+    reads = ReadsAhead()
+    models, _ = house(now, transcriber=reads)
+    with pytest.raises(BackendError, match="It is dead"):
+        await models.transcriber.transcribe(SOUND)
+    left.set()
+    await reads.reading
 
 
 async def test_who_leaves_early_says_nothing_about_the_model(now: Now) -> None:

@@ -33,6 +33,7 @@ from tests.fault_server import (
     SOFT_SAYS,
     WORD_SEC,
     Fault,
+    FaultServer,
     Role,
     Slowness,
     faulty,
@@ -158,7 +159,9 @@ async def ready(url: str) -> tuple[int, dict[str, Any]]:
     return status, json.loads(body)
 
 
-async def ready_again(house: House) -> None:
+async def ready_again(house: House, peer: FaultServer | None = None) -> None:
+    """Once what a peer was asked while it failed has failed, too."""
+    await until(lambda: not (peer and peer.answering))
     await until(lambda: all(each.state == "closed" for each in house.breakers.values()))
 
 
@@ -177,7 +180,7 @@ async def test_who_asked_a_failing_backend_is_told_and_the_other_is_answered(
         else:
             told_plainly(one, failed, role)
         peer.fault = None
-        await ready_again(house)
+        await ready_again(house, peer)
         assert answered(await turn(one, LOUD), LOUD_SAYS)
         assert answered(await turn(other, SOFT), SOFT_SAYS)
 
@@ -201,7 +204,7 @@ async def test_a_dead_backend_is_not_waited_for_and_found_again_by_itself(
         told_plainly(other, await turn(other, SOFT), role)
         assert peer.asked[role] <= asked + 3  # what tried it meanwhile, and no turn
         peer.fault = None
-        await ready_again(house)
+        await ready_again(house, peer)
         assert (await ready(url))[0] == 200
         assert answered(await turn(one, LOUD), LOUD_SAYS)
         assert answered(await turn(other, SOFT), SOFT_SAYS)

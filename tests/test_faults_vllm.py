@@ -1,12 +1,13 @@
 """A real vLLM, held in the middle of a reply, and killed in another: apologised for both times,
-waited for or started again, and used again."""
+waited for or started again, and used again. One that is only slow is waited for."""
 
 import asyncio
 import os
 import signal
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from tests.vllm_serving import ENVIRONMENT, PYTHON, READY_SEC, VllmServer
 
 pytestmark = [pytest.mark.vllm, pytest.mark.timeout(900)]  # vLLM is slow to start
 
+HELD_SEC, FREE_SEC = 0.2, 0.1  # of one that is slowed to a third
 WAITER = "asyncio-waitpid-"  # and a number, counted up by asyncio
 
 
@@ -89,6 +91,24 @@ def held(processes: list[psutil.Process]) -> Iterator[None]:
             process.send_signal(signal.SIGCONT)
 
 
+@asynccontextmanager
+async def slowed(processes: list[psutil.Process]) -> AsyncGenerator[None, None]:
+    """They get on by fits and starts meanwhile."""
+
+    async def hinder() -> None:
+        while True:
+            with held(processes):
+                await asyncio.sleep(HELD_SEC)
+            await asyncio.sleep(FREE_SEC)
+
+    hindering = asyncio.create_task(hinder())
+    try:
+        yield
+    finally:
+        hindering.cancel()
+        await asyncio.wait([hindering])
+
+
 async def asked(talker: Talker) -> Event:
     """One turn, and a short answer or what is said in place of one."""
     await talker.say(HUSH, 8.0)  # until the last of what was said before has sounded
@@ -101,6 +121,12 @@ async def asked(talker: Talker) -> Event:
 async def answered(talker: Talker) -> None:
     response = await asked(talker)
     assert response["status"] == "incomplete" and "sorry" not in said(response)
+
+
+async def seconds_until_answered(talker: Talker) -> float:
+    begun = time.monotonic()
+    await answered(talker)
+    return time.monotonic() - begun
 
 
 async def closed(house: House) -> None:
@@ -133,6 +159,22 @@ async def test_a_held_engine_is_apologised_for_told_of_and_used_once_it_goes_on(
         assert (await ready(url))[0] == 200
         await answered(one)
         await answered(other)
+    assert kept.supervision.backends[0].restarts == 0
+
+
+async def test_a_slowed_engine_answers_everybody_late_and_is_not_left_alone(
+    kept: Kept, tmp_path: Path
+) -> None:
+    async with two(storyteller(kept.server), tmp_path / "runs") as (url, house, one, other):
+        house.supervised = kept.supervision
+        await asyncio.gather(answered(one), answered(other))
+        soon = await seconds_until_answered(one)
+        async with slowed(kept.family):
+            late, _ = await asyncio.gather(seconds_until_answered(one), answered(other))
+            assert (await ready(url))[0] == 200
+        assert late > soon + HELD_SEC
+        assert all(breaker.opened == 0 for breaker in house.breakers.values())
+        await asyncio.gather(answered(one), answered(other))
     assert kept.supervision.backends[0].restarts == 0
 
 

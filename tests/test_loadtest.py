@@ -35,7 +35,7 @@ from server.bench.sounds import Sound
 from server.client import Call, CallError, Piece
 from server.config import PROFILES, ROOT
 from server.loadtest import speech
-from server.loadtest.__main__ import verdict
+from server.loadtest.__main__ import MARKS_ENOUGH, lines, verdict
 from server.loadtest.ids import Ids, shared
 from server.loadtest.marks import FIRST, MOST, SECOND, carries, mark, others, sentences
 from server.loadtest.report import cross_talk, report
@@ -49,6 +49,7 @@ from server.loadtest.usage import Glance, Unseen, Watch, glancing
 from tests.serving import serving
 
 Event = dict[str, Any]
+UNWATCHED = {"cpu_percent": None, "memory_mb": None, "why": "nobody looked"}
 SEED = 141  # three people: all write, then two take the word and the third reads slowly
 
 
@@ -367,6 +368,47 @@ def test_a_run_without_an_answer_or_with_talkers_mixed_up_is_a_failure() -> None
     leaked = report(talkers([answered("purple piano")], [answered()]), False, {})
     assert "mixed up" in (verdict(leaked) or "")
     assert [person["cross_talk"] for person in leaked["people"]] == [1, 0]
+
+
+def written(reply: str, **more: Any) -> TurnSeen:
+    return answered(reply=reply, saying="written", commits=0, **more)
+
+
+STANDIN = {"profile": "standin", "talkers": 2, "minutes": 1.0, "server": UNWATCHED}
+
+
+@pytest.mark.parametrize(
+    ("turn", "fails"),
+    [
+        (written("I heard you, you said nothing."), True),
+        (written("", answered=False), True),
+        (written("I heard you, you said the yellow elephant."), False),
+        (written("I heard", over="barge_in"), False),
+    ],
+)
+def test_standins_that_answer_about_something_else_fail_the_run(
+    turn: TurnSeen, fails: bool
+) -> None:
+    own = written("I heard you, you said the yellow elephant.")
+    found = report(talkers([own, turn, answered(saying="plain")]), True, STANDIN)
+    problem = verdict(found) or ""
+    assert ("was answered with it" in problem) == fails
+    assert ("50% (n 2)" in problem) == fails
+
+
+@pytest.mark.parametrize(
+    ("heard", "count", "fails"),
+    [(0, MARKS_ENOUGH, True), (0, MARKS_ENOUGH - 1, False), (3, MARKS_ENOUGH, False)],
+)
+def test_real_ears_may_mishear_many_marks_and_not_nearly_all(
+    heard: int, count: int, fails: bool
+) -> None:
+    """What a reply names is told, and no more: a small model need not repeat anything."""
+    some = [answered("the yellow elephant" if n < heard else "hm") for n in range(count)]
+    found = report(talkers(some), False, STANDIN | {"profile": "embedded"})
+    assert ("spoken marks were heard" in (verdict(found) or "")) == fails
+    told = f"marks      heard {heard / count:.0%} (n {count}), answered about 0% (n {count})"
+    assert told in lines(found)
 
 
 # -- the server's use of its machine ---------------------------------------------------------

@@ -17,8 +17,10 @@ import uvicorn
 from models.asr_moonshine import Moonshine
 from models.asr_openai import OpenAITranscriber
 from models.audio import decode_pcm16, encode_pcm16, resample
+from models.breaker import Breaker
 from models.due import needed
-from models.errors import BackendError
+from models.errors import BackendError, Crowded
+from models.guarded import PATIENCE, Guard, Patience, breakers, guarded
 from models.openai_http import OpenAIServer
 from models.pauses import AUDIBLE, GAP_SEC, STOP_SEC
 from models.protocols import Speaker
@@ -631,12 +633,59 @@ async def test_whoever_is_not_let_through_in_time_is_told_that_the_server_is_bus
             served.may_answer.release()
         server = OpenAIServer("speaker", "voice server", url, None, 0.2, concurrency=1)
         async with server.post("/audio/speech", json={}):  # answered, and not read to its end
-            with pytest.raises(BackendError, match="^The voice server is busy"):
+            with pytest.raises(Crowded, match="^The voice server is busy"):
                 async with server.post("/audio/speech", json={}):
                     pass
         assert served.arrived.qsize() == 1
         async with server.post("/audio/speech", json={}) as answer:
             assert answer.is_success
+
+
+PATIENT_SEC = 0.5
+
+
+@pytest.mark.parametrize("role", ["speaker", "transcriber"])
+async def test_a_healthy_server_with_a_long_line_is_neither_given_up_nor_left_alone(
+    role: str,
+) -> None:
+    """Each is answered soon once it is asked, and asked after more than anybody's patience."""
+    async with desk() as (url, served):
+        for_all = {each: Patience(PATIENT_SEC, PATIENT_SEC) for each in PATIENCE}
+        speaker, ears = (make(url, concurrency=1) for make in (voice_at, ears_at))
+        kept = breakers()
+        models = guarded(standins(speaker=speaker, transcriber=ears), kept, for_all)
+        work: dict[str, Callable[[], Awaitable[Any]]] = {
+            "speaker": partial(say, models.speaker, "Hello."),
+            "transcriber": partial(models.transcriber.transcribe, AudioChunk(tone(1.0), WIRE_RATE)),
+        }
+        if role == "speaker":
+            served.answer = encode_pcm16(tone(0.5))
+        else:
+            served.answer = b'{"text": "yes"}'
+        line = [in_line(work[role], float(place)) for place in range(4)]
+        for _ in line:
+            await served.arrived.get()
+            await asyncio.sleep(0.6 * PATIENT_SEC)  # at work
+            served.may_answer.release()
+        assert all(await asyncio.gather(*line))
+        assert (kept[role].state, kept[role].failures) == ("closed", 0)
+
+
+async def test_a_line_that_moves_too_slowly_says_nothing_about_the_server() -> None:
+    async with desk() as (url, served):
+        served.may_answer.release()
+        server = OpenAIServer("speaker", "voice server", url, None, 0.3, concurrency=1)
+        guard = Guard("speaker", PATIENCE["speaker"], Breaker())
+
+        async def ask() -> None:
+            async with server.post("/audio/speech", json={}):
+                pass
+
+        async with server.post("/audio/speech", json={}):  # answered, and not read to its end
+            for _ in range(4):
+                with pytest.raises(Crowded):
+                    await guard.call(ask)
+        assert (guard.breaker.state, guard.breaker.failures) == ("closed", 0)
 
 
 async def test_no_places_at_all_are_refused_at_once() -> None:

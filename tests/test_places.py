@@ -1,11 +1,12 @@
 """Places that go to whoever needs one first, and are never lost."""
 
 import asyncio
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 
 import pytest
 
-from models.due import needed
+from models.due import Due, needed
 from models.places import Places
 
 LONG_SEC = 20.0
@@ -29,12 +30,14 @@ class Queue:
     async def free(self) -> None:
         await self._holding.aclose()
 
-    async def join(self, name: str, due: float) -> asyncio.Task[None]:
+    async def join(
+        self, name: str, due: float | Due, sure: Callable[[], bool] = lambda: True
+    ) -> asyncio.Task[None]:
         """In line, by when the moment comes at which this returns."""
         begun = asyncio.Event()
 
         async def wait() -> None:
-            with needed(lambda: due):
+            with needed(due if callable(due) else lambda: due, sure):
                 begun.set()
                 async with self.places.one(LONG_SEC):
                     self.served.append(name)
@@ -57,6 +60,32 @@ async def test_whoever_needs_a_place_first_gets_it_and_of_equals_who_came_first(
         await queue.free()
         await all_done(*waiting)
     assert queue.served == ["first", "soon", "soon, but came later", "late"]
+
+
+async def test_what_may_be_for_nothing_waits_behind_what_came_later_and_not_behind_nobody() -> None:
+    async with Queue() as queue:
+        unsure = await queue.join("unsure", 1.0, lambda: False)
+        waiting = [unsure, await queue.join("came later", 9.0)]
+        await queue.free()
+        await all_done(*waiting)
+        await all_done(await queue.join("unsure, and alone", 1.0, lambda: False))
+    assert queue.served == ["came later", "unsure", "unsure, and alone"]
+
+
+async def test_what_is_found_to_be_needed_sooner_moves_up_and_nothing_falls_back() -> None:
+    async with Queue() as queue:
+        now = {"moves up": 9.0, "puts it off": 3.0}
+        found_sure = False
+        waiting = [
+            await queue.join("moves up", lambda: now["moves up"], lambda: found_sure),
+            await queue.join("another", 2.0),
+            await queue.join("puts it off", lambda: now["puts it off"]),
+            await queue.join("last", 4.0),
+        ]
+        now, found_sure = {"moves up": 1.0, "puts it off": 9.0}, True
+        await queue.free()
+        await all_done(*waiting)
+    assert queue.served == ["moves up", "another", "puts it off", "last"]
 
 
 async def test_who_gives_up_waiting_keeps_nobody_waiting() -> None:

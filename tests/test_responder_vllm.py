@@ -18,7 +18,7 @@ import soundfile
 
 from models import responder_vllm
 from models.due import needed
-from models.errors import BackendError
+from models.errors import BackendError, Crowded
 from models.responder_vllm import VllmResponder
 from models.types import EAR_RATE, WIRE_RATE, AudioChunk, Turn
 
@@ -640,6 +640,25 @@ async def test_a_reply_never_listened_to_asks_for_nothing() -> None:
     async with serving(says("Hi.")) as peer:
         await asking(peer).respond(HELLO, 40).aclose()
     assert not peer.calls
+
+
+async def test_more_replies_than_we_may_ask_for_at_once_are_our_own_crowd(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """And say nothing about the server, which a breaker would leave alone."""
+
+    async def script(call: Call) -> None:
+        await call.head()
+        await call.send(piece("On"))
+        await call.left()
+
+    monkeypatch.setattr(responder_vllm, "CONNECTIONS", 1)
+    async with serving(script) as peer:
+        responder = asking(peer, connect_sec=0.3, retries=0)
+        async with aclosing(responder.respond(HELLO, 40)) as pieces:
+            await anext(pieces)
+            with pytest.raises(Crowded, match="too many of our replies"):
+                await reply(responder)
 
 
 # ---- who is answered first

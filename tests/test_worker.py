@@ -178,6 +178,27 @@ async def test_what_is_needed_first_is_done_first_and_then_who_has_waited_longes
     assert order == ["at once", "first", "second", "later"]
 
 
+async def test_a_call_that_may_be_for_nothing_is_made_last_unless_that_changes_while_it_waits(
+    worker: Worker,
+) -> None:
+    release, order, sure = threading.Event(), list[str](), set[str]()
+
+    async def ask(name: str) -> None:
+        with needed(lambda: 1.0, lambda: name in sure):
+            await worker.run(lambda: order.append(name))
+
+    busy = asyncio.ensure_future(worker.run(lambda: release.wait(10)))
+    await asyncio.sleep(0)
+    calls = [asyncio.ensure_future(ask(name)) for name in ("unsure", "sure by then")]
+    await asyncio.sleep(0)
+    calls.append(asyncio.ensure_future(worker.run(lambda: order.append("came later"))))
+    await asyncio.sleep(0)
+    sure.add("sure by then")
+    release.set()
+    await asyncio.gather(busy, *calls)
+    assert order == ["sure by then", "came later", "unsure"]
+
+
 async def test_a_long_reply_delays_anothers_first_sentence_by_no_more_than_a_step(
     worker: Worker,
 ) -> None:

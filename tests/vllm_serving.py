@@ -42,6 +42,7 @@ ENVIRONMENT = {
     "DO_NOT_TRACK": "1",
 }
 OPTIONS = ["--dtype", "float32", "--enforce-eager", "--max-model-len", "2048"]
+OPTIONS += ["--scheduling-policy", "priority"]  # as docs/gpu.md has it
 
 
 def built() -> Path:

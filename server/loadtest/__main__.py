@@ -14,6 +14,8 @@ from server.bench.process import BenchError
 from server.client import CallError
 from server.loadtest.run import Plan, run
 
+MARKS_HEARD = 0.2  # the least share by real ears, which mishear; below it they hear something else
+MARKS_ENOUGH = 10  # spoken, to say so
 TOKENS = ["LOADTEST_TOKEN", "ATTUNE_TOKEN"]  # in the environment, where no list shows them
 
 
@@ -36,7 +38,8 @@ def main(
         typer.Option(envvar=TOKENS, help="Sent as Authorization: Bearer; the operator's sees CPU."),
     ] = None,
 ) -> None:
-    """Talk, and report; leaves with 1 if nothing was answered, or if talkers were mixed up."""
+    """Talk, and report; leaves with 1 if nothing was answered, talkers were mixed up, or answers
+    were about something else."""
     try:
         if urlsplit(url).scheme not in ("ws", "wss"):
             raise CallError(f"{url} is no address of a WebSocket (ws://…, wss://…)")
@@ -70,6 +73,8 @@ def lines(found: Report) -> list[str]:
         f"silence    {_percentiles(barge['to_silence_ms'])} after a barge-in",
         f"underruns  {overall['underruns']['n']} in {overall['underruns']['replies']} replies",
         f"cross-talk {'not checked' if cross['n'] is None else cross['n']}",
+        f"marks      heard {_share(cross['own_mark_heard'])},"
+        f" answered about {_share(cross['answered_about_it'])}",
         f"trouble    lost {overall['lost']}, refused {overall['refused']},"
         f" errors {sum(overall['errors'].values())}",
         f"server     {server['cpu_percent']} % of a core, {server['memory_mb']} MB"
@@ -86,7 +91,27 @@ def verdict(found: Report) -> str | None:
     if not overall["turns"]["answered"]:
         why = ", ".join(overall["errors"]) or "nothing came back"
         return f"no turn was answered: {why}"
+    return _unheard(overall["cross_talk"], standin=found.get("profile") == "standin")
+
+
+def _unheard(cross: Report, *, standin: bool) -> str | None:
+    """What is wrong if talkers are answered, but not about what they said."""
+    about, heard = cross["answered_about_it"], cross["own_mark_heard"]
+    if standin and about["n"] and about["rate"] < 1:
+        return (
+            f"only {_share(about)} of what was written with a mark was answered with it, and"
+            " stand-ins repeat all of it: see overall.cross_talk.answered_about_it"
+        )
+    if not standin and heard["n"] >= MARKS_ENOUGH and heard["rate"] < MARKS_HEARD:
+        return (
+            f"only {_share(heard)} of the spoken marks were heard, and the least that real ears"
+            f" should is {MARKS_HEARD:.0%}: see overall.cross_talk.own_mark_heard"
+        )
     return None
+
+
+def _share(found: Report) -> str:
+    return "-" if found["rate"] is None else f"{found['rate']:.0%} (n {found['n']})"
 
 
 def _percentiles(found: Report) -> str:

@@ -67,8 +67,10 @@ def cross_talk(everybody: Sequence[Seen], standin: bool) -> Report:
         (turn, marks[seen.number])
         for seen in everybody
         for turn in seen.turns
-        if turn.saying in ("marked", "written") and turn.answered
+        if turn.saying in ("marked", "written")
     ]
+    # Whoever takes the word may not wait to be told what the reply is about.
+    listened = [(turn, own) for turn, own in marked if turn.over != "barge_in"]
     heard = [carries(turn.heard, own) for turn, own in marked if turn.saying == "marked"]
     told = [turn for seen in everybody for turn in seen.turns if turn.heard or turn.reply]
     strays = [kind for seen in everybody for kind in seen.ids.strays]
@@ -82,9 +84,7 @@ def cross_talk(everybody: Sequence[Seen], standin: bool) -> Report:
         "shared_ids": None if alone else ids,
         "stray_events": dict(sorted(Counter(strays).items())),
         "own_mark_heard": {**share(heard), "why": NO_WORDS if standin else None},
-        "answered_about_it": share(
-            [carries(turn.reply, own) for turn, own in marked if turn.over != "barge_in"]
-        ),
+        "answered_about_it": share([carries(turn.reply, own) for turn, own in listened]),
         "cases": cases[:CASES],
     }
 
