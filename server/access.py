@@ -18,6 +18,7 @@ from fastapi.security import HTTPBearer
 from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
 
+from server.budgets import subscriber
 from server.http_refusals import Refusal
 from server.vitals import Vitals
 
@@ -122,7 +123,7 @@ class Access:
     def failed(self, request: HTTPConnection) -> None:
         """Only who is wrong is ever held up: nobody can lock others out who share an address."""
         self._attempts.vitals.wrong_tokens += 1
-        address = _address(request)
+        address = _whose(request)
         self._attempts.check(address)
         self._attempts.failed(address)
 
@@ -146,5 +147,7 @@ def _unknown(message: str) -> Refusal:
     return Refusal(401, message, "invalid_token", kind="authentication_error", headers=headers)
 
 
-def _address(request: HTTPConnection) -> str:
-    return request.client.host if request.client else ""
+def _whose(request: HTTPConnection) -> str:
+    """Of an IPv6 subscriber all addresses together; here this machine's own are counted, too."""
+    host = request.client.host if request.client else ""
+    return subscriber(host) or host

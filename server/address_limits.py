@@ -26,10 +26,14 @@ class Together:
 
     whose: str
     messages: Budget | None
+    traffic: Budget | None
     sound: Budget | None
 
     def message(self) -> bool:
         return self.messages is None or self.messages.take(self.whose)
+
+    def weigh(self, count: float) -> bool:
+        return self.traffic is None or self.traffic.take(self.whose, count)
 
     def ahead(self, seconds: float) -> bool:
         return self.sound is None or self.sound.take(self.whose, seconds)
@@ -46,15 +50,16 @@ class AddressLimits:
     ) -> None:
         self._vitals = vitals or Vitals()
         rate, ahead = limits.address_messages_per_sec, limits.address_audio_ahead_sec
-        often = limits.requests_per_minute
+        often, much = limits.requests_per_minute, limits.address_bytes_per_sec
         self._messages = Budget(rate, limits.address_messages_burst, now) if rate else None
+        self._traffic = Budget(much, limits.address_bytes_burst, now) if much else None
         self._sound = Budget(ahead / AHEAD_REFILL_SEC, ahead, now) if ahead else None
         self._requests = Budget(often / MINUTE_SEC, often, now) if often else None
 
     def of(self, address: str | None) -> Together | None:
         """For a connection from there; None if nobody is counted there."""
         whose = subscriber(address)
-        return Together(whose, self._messages, self._sound) if whose else None
+        return Together(whose, self._messages, self._traffic, self._sound) if whose else None
 
     def request(self, request: HTTPConnection) -> None:
         """A request that costs work; a Refusal if too many came from there."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
 
+from server.budgets import subscriber
 from server.capacity import SETTLE_SEC
-from server.neighbours import LOOPBACK
 from server.seats import Seats
 
 REMEMBERED = 50  # conversations by whose length a wait is estimated
@@ -58,7 +58,7 @@ class Admission:
         self._now = now
         self._seated: set[Guest] = set()
         self._queue: list[Guest] = []
-        self._addresses: Counter[str] = Counter()
+        self._shares: Counter[str] = Counter()  # of each subscriber
         self._lengths: deque[float] = deque(maxlen=REMEMBERED)  # of conversations that are over
 
     @property
@@ -166,13 +166,12 @@ class Admission:
         return sum(guest.sat is not None and guest.sat <= since for guest in self._seated)
 
     def _has_share(self, address: str | None) -> bool:
-        if self._share is None or address is None or address in LOOPBACK:
-            return False
-        return self._addresses[address] >= self._share
+        whose = subscriber(address)
+        return self._share is not None and whose is not None and self._shares[whose] >= self._share
 
     def _count(self, guest: Guest, by: int) -> None:
-        if guest.address is None:
+        if (whose := subscriber(guest.address)) is None:
             return
-        self._addresses[guest.address] += by
-        if not self._addresses[guest.address]:
-            del self._addresses[guest.address]
+        self._shares[whose] += by
+        if not self._shares[whose]:
+            del self._shares[whose]

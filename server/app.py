@@ -41,7 +41,7 @@ from server.http_refusals import Refusal
 from server.limits import Doorbell, Meter
 from server.link import LinkLost, WebSocketLink
 from server.metrics import exposed
-from server.neighbours import LOOPBACK
+from server.neighbours import is_this_machine
 from server.openapi import DescribedApp
 from server.page import page, policy
 from server.porter import TRY_AGAIN_LATER
@@ -291,7 +291,7 @@ def may_connect(headers: Headers, config: Config) -> bool:
     host, origin = headers.get("host", ""), headers.get("origin")
     try:
         named = {urlsplit(page).netloc for page in config.origins}
-        ours = urlsplit(f"//{host}").hostname in LOOPBACK or host in named
+        ours = is_this_machine(urlsplit(f"//{host}").hostname or "") or host in named
         if config.on_loopback and not ours:
             return False
         if origin is None or origin in config.origins:

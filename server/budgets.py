@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from ipaddress import IPv6Address, ip_address
 
-from server.neighbours import LOOPBACK
+from server.neighbours import is_this_machine
 
 REMEMBERED = 4096  # subscribers
 SUBSCRIBER_BITS = 64  # of an IPv6 address: all that differ only after these are one subscriber's
@@ -72,7 +72,7 @@ def subscriber(address: str | None) -> str | None:
 
     It is the address, but for IPv6, where each subscriber has more of them than could be counted.
     """
-    if not address or address in LOOPBACK:
+    if not address or is_this_machine(address):
         return None
     try:
         known = ip_address(address)

@@ -4,6 +4,7 @@ from typing import Any
 
 from models.types import WIRE_RATE, Turn
 from server import ids
+from server.bulk import bulk
 from server.client_events import (
     AudioAppend,
     AudioClear,
@@ -46,8 +47,10 @@ async def handle(session: Session, message: str | bytes) -> None:
     """Do what the client asks, or tell it why not; the session lives on either way."""
     event_id: str | None = None
     try:
+        said_at, much = session.room.clock.time(), bulk(message)
         if session.meter:
-            session.meter.message(session.room.clock.time())
+            session.meter.message(said_at, much.weight)
+        much.check()
         if isinstance(message, bytes):
             await _binary(session, message)
             return
@@ -82,6 +85,7 @@ async def obey(session: Session, said: ClientEvent) -> None:
             await _create_item(session, said)
         case ItemRetrieve(item_id=item_id):
             item = session.room.conversation.find(item_id, "item_retrieve_invalid_item_id")
+            _weigh_answer(session, len(item.audio) + text_bytes([item]))
             shown = item.payload(with_audio=True)
             await session.room.tell(event("conversation.item.retrieved", item=shown))
         case ItemDelete(item_id=item_id):
@@ -103,9 +107,11 @@ async def obey(session: Session, said: ClientEvent) -> None:
 async def _update(session: Session, patch: dict[str, Any]) -> None:
     room = session.room
     knew_us = room.config.attune.events
+    _weigh_answer(session, session.settings_weight)  # all are read, joined and echoed every time
     config = updated(room.config, patch, has_spoken=session.replies.has_spoken)
-    check_size(config, room.limits.settings_bytes, "session")
+    written = check_size(config, room.limits.settings_bytes, "session")
     await session.reconfigure(config)
+    session.settings_weight = bulk(written).weight
     await room.tell(event("session.updated", session=room.config.payload()))
     if room.config.attune.events and not knew_us:
         await session.introduce()
@@ -114,11 +120,17 @@ async def _update(session: Session, patch: dict[str, Any]) -> None:
 async def _append(session: Session, audio: str) -> None:
     if len(audio) > MAX_APPEND_BASE64:
         raise ClientError("invalid_value", "One append takes at most 15 MiB of audio.", "audio")
-    data = decode_audio(audio)
+    data = await decode_audio(audio)
     size = len(data) * session.decoder.growth
     session.buffer.check_room(size)
     _weigh(session, size)
     await session.receive(session.decoder(data))
+
+
+def _weigh_answer(session: Session, size: int) -> None:
+    """A few words may ask for a long answer: it counts as what is said at length."""
+    if session.meter:
+        session.meter.weigh(size, session.room.clock.time())
 
 
 def _weigh(session: Session, size: int) -> None:
@@ -171,7 +183,7 @@ async def _clear_output(session: Session) -> None:
 
 
 async def _create_item(session: Session, said: ItemCreate) -> None:
-    item = accepted(said.item)
+    item = await accepted(said.item)
     if session.floor.utterance and session.floor.utterance.item_id == item.id:
         raise ClientError(
             "item_create_duplicate_item_id", "That id belongs to what is being said.", "item.id"
@@ -226,6 +238,17 @@ async def _respond(session: Session, params: ResponseParams) -> None:
     if session.room.config.type != "realtime":
         raise ClientError("invalid_value", "A transcription session gives no responses.", "type")
     out_of_band = params.conversation == "none"
+    _check_free(session, out_of_band)
+    settings = params.model_copy(update={"input": None})
+    check_size(settings, session.room.limits.settings_bytes, "response")
+    options = _options(session, params, out_of_band)
+    dialogue = await _dialogue(session, params)
+    _check_free(session, out_of_band)  # to read much sound takes its time, and others had theirs
+    await session.replies.answer(options, dialogue)
+
+
+def _check_free(session: Session, out_of_band: bool) -> None:
+    """Whether a response may begin."""
     if out_of_band and len(session.replies.asides) >= MAX_ASIDES:
         raise ClientError(
             "too_many_responses",
@@ -238,10 +261,6 @@ async def _respond(session: Session, params: ResponseParams) -> None:
             "Conversation already has an active response in progress: "
             f"{session.replies.speech.reply.id}. Wait until it is finished, or cancel it.",
         )
-    settings = params.model_copy(update={"input": None})
-    check_size(settings, session.room.limits.settings_bytes, "response")
-    options = _options(session, params, out_of_band)
-    await session.replies.answer(options, _dialogue(session, params))
 
 
 def _options(session: Session, params: ResponseParams, out_of_band: bool) -> ReplyOptions:
@@ -263,11 +282,11 @@ def _options(session: Session, params: ResponseParams, out_of_band: bool) -> Rep
     )
 
 
-def _dialogue(session: Session, params: ResponseParams) -> Dialogue:
+async def _dialogue(session: Session, params: ResponseParams) -> Dialogue:
     """What the response answers: the conversation, or the items the client gave instead."""
     if params.input is None:
         return session.replies.so_far()
-    given: list[Item] = [_given(session, new) for new in params.input]
+    given: list[Item] = [await _given(session, new) for new in params.input]
     most = session.room.limits.conversation_bytes
     if text_bytes(given) > most:
         raise ClientError(
@@ -283,14 +302,14 @@ def _dialogue(session: Session, params: ResponseParams) -> Dialogue:
     return dialogue
 
 
-def _given(session: Session, new: NewItem) -> Item:
+async def _given(session: Session, new: NewItem) -> Item:
     if new.type == "item_reference":
         if new.id is None:
             raise ClientError(
                 "missing_required_parameter", "An item_reference needs an id.", "response.input"
             )
         return session.room.conversation.find(new.id, "item_reference_invalid_item_id")
-    item = accepted(new)
+    item = await accepted(new)
     if item.spoken and not item.text and item.audio:
         session.transcripts.fill_in(item)
     return item

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import httpx2
 
 from models.registry import Choice
-from server.neighbours import LOOPBACK, address
+from server.neighbours import address, is_this_machine
 
 FRESH_SEC = 10.0
 PATIENCE_SEC = 2.0
@@ -89,7 +89,7 @@ class Health:
         if not url or not host:
             state: State = "off" if choice.backend == "off" else "ok"
             return Check(role, choice.backend, "process", state)
-        where: Where = "machine" if host in LOOPBACK else "remote"
+        where: Where = "machine" if is_this_machine(host) else "remote"
         began = self._now()
         try:
             async with asyncio.timeout(PATIENCE_SEC):

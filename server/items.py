@@ -91,7 +91,7 @@ class Item:
         return None
 
 
-def accepted(new: NewItem) -> Item:
+async def accepted(new: NewItem) -> Item:
     """The item a client wrote, checked for what only a whole item can tell."""
     if new.type in ("function_call", "function_call_output"):
         return _function_item(new)
@@ -130,7 +130,7 @@ def accepted(new: NewItem) -> Item:
                     f"Missing required parameter: '{where}.audio'.",
                     f"{where}.audio",
                 )
-            audio += decode_audio(part.audio, f"{where}.audio")
+            audio += await decode_audio(part.audio, f"{where}.audio")
             if len(audio) % 2:
                 raise ClientError(
                     "invalid_value", "PCM16 audio has an even number of bytes.", f"{where}.audio"

@@ -1,4 +1,4 @@
-"""How much one client may ask of us: messages, text, sound ahead of time, and time itself.
+"""How much one client may ask of us: messages, bytes, sound ahead of time, and time itself.
 
 None of it is felt by people who talk. What is over a limit is refused, and told at most once a
 second; who goes on all the same is cut off.
@@ -24,6 +24,7 @@ ADDRESSES = 4096  # remembered
 MINUTE_SEC = 60.0
 JITTER_SEC = 1.0  # of sound that comes early is only the line's doing, ...
 LATE_SEC = 30.0  # ... and so long a line may have stalled, and deliver what was said meanwhile
+REFUSAL_BYTES = 64 * 1024  # of what is refused: large messages cost more to receive and pass over
 # Of limits that others keep, by the code of the error that says so.
 BY_CODE: Mapping[str, Limit] = {
     "conversation_too_long": "conversation_bytes",
@@ -37,6 +38,9 @@ class Limits(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
     messages_per_sec: float | None = Field(250, gt=0)  # 50 of sound and as many reports are usual
     messages_burst: int = Field(2_000, ge=1)
+    # A bracket or comma counts as many bytes. Sound in base64 has 64,000 in a second.
+    bytes_per_sec: float | None = Field(256 * 1024, gt=0)
+    bytes_burst: int = Field(32 * 1024 * 1024, ge=1)  # 300 s of sound, and all a conversation holds
     refusals: int = Field(10_000, ge=1)  # of one conversation; then it ends
     audio_ahead_sec: float | None = Field(300, gt=0)  # of sound, faster than it can be spoken
     conversation_bytes: int = Field(4 * 1024 * 1024, ge=1)  # of text, over all items, as UTF-8
@@ -48,6 +52,8 @@ class Limits(BaseModel):
     # Of all connections of one address together: fifty people may sit behind it.
     address_messages_per_sec: float | None = Field(5_000, gt=0)
     address_messages_burst: int = Field(20_000, ge=1)
+    address_bytes_per_sec: float | None = Field(6 * 1024 * 1024, gt=0)
+    address_bytes_burst: int = Field(256 * 1024 * 1024, ge=1)  # 3,000 s of sound, and more
     address_audio_ahead_sec: float | None = Field(3_000, gt=0)  # whole again after five minutes
     requests_per_minute: int | None = Field(600, ge=1)  # over HTTP, where they cost work
 
@@ -67,7 +73,25 @@ class Shared(Protocol):
     """What all connections of an address have together: each says whether it was still there."""
 
     def message(self) -> bool: ...
+    def weigh(self, count: float) -> bool: ...
     def ahead(self, seconds: float) -> bool: ...
+
+
+class _Bucket:
+    """Tokens that come back at a steady rate."""
+
+    def __init__(self, per_sec: float, most: float, now: float) -> None:
+        self._per_sec = per_sec
+        self._most = self._tokens = most
+        self._filled = now
+
+    def take(self, amount: float, now: float) -> bool:
+        self._tokens = min(self._most, self._tokens + (now - self._filled) * self._per_sec)
+        self._filled = now
+        if self._tokens < amount:
+            return False
+        self._tokens -= amount
+        return True
 
 
 class Meter:
@@ -87,8 +111,9 @@ class Meter:
         self._shared = shared  # of the address it began at; None: nobody is counted there
         self._vitals = vitals or Vitals()
         self._began = self._last = now
-        self._tokens = float(limits.messages_burst)
-        self._refilled = now
+        often, much = limits.messages_per_sec, limits.bytes_per_sec
+        self._messages = _Bucket(often, limits.messages_burst, now) if often else None
+        self._bytes = _Bucket(much, limits.bytes_burst, now) if much else None
         self._ahead_since = now  # sound received since then is compared with the time since then
         self._samples = 0
         self._in_time_sec = JITTER_SEC  # of sound that could have been spoken, and has not come
@@ -96,10 +121,16 @@ class Meter:
         self._refused = 0
         self._told: dict[str, float] = {}
 
-    def message(self, now: float) -> None:
+    def message(self, now: float, weight: int = 0) -> None:
         """Count a message in. Raises ClientError, or PassedOver where it was just told."""
         self._last = now
-        self._own_message(now)
+        if self._messages and not self._messages.take(1, now):
+            rate = self._limits.messages_per_sec
+            self._refuse(
+                "messages_per_sec",
+                f"More than {rate:g} messages a second: this one was passed over.",
+                now,
+            )
         if self._shared and not self._shared.message():
             rate = self._limits.address_messages_per_sec
             self._pass_over(
@@ -107,23 +138,25 @@ class Meter:
                 f"More than {rate:g} messages a second from your address: passed over.",
                 now,
             )
+        self.weigh(weight, now)
 
-    def _own_message(self, now: float) -> None:
-        rate = self._limits.messages_per_sec
-        if rate is None:
-            return
-        self._tokens = min(
-            self._limits.messages_burst, self._tokens + (now - self._refilled) * rate
-        )
-        self._refilled = now
-        if self._tokens >= 1:
-            self._tokens -= 1
-            return
-        self._refuse(
-            "messages_per_sec",
-            f"More than {rate:g} messages a second: this one was passed over.",
-            now,
-        )
+    def weigh(self, count: int, now: float) -> None:
+        """Count what there is to read or to write, weighed by the work it is."""
+        if self._bytes and not self._bytes.take(count, now):
+            self._refused += count // REFUSAL_BYTES
+            rate = self._limits.bytes_per_sec
+            self._refuse(
+                "bytes_per_sec",
+                f"More than {rate:g} bytes a second: this message was passed over.",
+                now,
+            )
+        if self._shared and not self._shared.weigh(count):
+            rate = self._limits.address_bytes_per_sec
+            self._pass_over(
+                "address_bytes_per_sec",
+                f"More than {rate:g} bytes a second from your address: passed over.",
+                now,
+            )
 
     def sound(self, samples: int, now: float) -> None:
         """Count sound in, before it is heard. Whoever speaks as people do is never ahead."""
@@ -215,9 +248,8 @@ class Doorbell:
 
     def ring(self, connection: HTTPConnection) -> None:
         """Somebody comes; a Refusal if too many came from there within a minute."""
-        host = connection.client.host if connection.client else ""
-        address = subscriber(host) or host
-        if not self.rings(address):
+        address = subscriber(connection.client.host if connection.client else None)
+        if address and not self.rings(address):
             self._vitals.limited("connections_per_minute")
             message = "Too many connections from this address; please try again in a minute."
             raise Refusal(429, message, "rate_limit_exceeded", kind="rate_limit_error")

@@ -14,6 +14,7 @@ from server.wire_frames import BINARY, TEXT, Wire, wire
 
 INBOX = 256  # messages waiting; past that the socket itself makes the client wait ...
 INBOX_BYTES = 32 * 1024 * 1024  # ... as past this, however few they are
+TURN_BYTES = 32 * 1024  # handed on in a row; then others get their turn
 SEND_TIMEOUT_SEC = 20  # a client that reads nothing for so long is gone
 SHUT_TIMEOUT_SEC = 2  # ... and one that does not take our farewell
 
@@ -56,6 +57,7 @@ class WebSocketLink:
         if self._wire:
             self._wire.listen(self._take)
         self._tick()
+        in_a_row = 0
         try:
             while True:
                 while not self._inbox:
@@ -67,6 +69,10 @@ class WebSocketLink:
                 if not isinstance(message, Wake):
                     self._waiting_bytes -= len(message)
                     self._make_room()
+                    in_a_row += len(message)
+                if in_a_row > TURN_BYTES:
+                    in_a_row = 0
+                    await asyncio.sleep(0)
                 yield message
         finally:
             reading.cancel()

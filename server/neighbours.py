@@ -3,11 +3,24 @@
 from collections.abc import Iterable, Mapping
 from importlib import import_module
 from inspect import signature
+from ipaddress import IPv6Address, ip_address
 from urllib.parse import urlsplit
 
 from models.registry import BACKENDS, Choice
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")  # this machine's names for itself
+
+
+def is_this_machine(host: str) -> bool:
+    """Whether a name or an address leads here, also as a socket of IPv6 writes one of IPv4."""
+    if host in LOOPBACK:
+        return True
+    try:
+        known = ip_address(host)
+    except ValueError:
+        return False
+    mapped = known.ipv4_mapped if isinstance(known, IPv6Address) else None
+    return (mapped or known).is_loopback
 
 
 def address(role: str, choice: Choice) -> str | None:
@@ -37,6 +50,6 @@ def elsewhere(systems: Iterable[Mapping[str, Choice]]) -> list[tuple[str, str]]:
         (role, name)
         for chosen in systems
         for role, choice in chosen.items()
-        if (name := host(role, choice)) and name not in LOOPBACK
+        if (name := host(role, choice)) and not is_this_machine(name)
     )
     return list(dict.fromkeys(found))

@@ -134,7 +134,8 @@ class Porter:
 
     async def _wait(self, socket: WebSocket, link: WebSocketLink, guest: Guest) -> Entered | None:
         self._vitals.queued += 1
-        waiting = Waiting(socket, link, self._limits, self._vitals)
+        together = self.together(socket)
+        waiting = Waiting(socket, link, self._limits, self._vitals, together)
         reading = asyncio.create_task(waiting.read())
         entered = tired = False
         try:

@@ -65,6 +65,7 @@ class Session:
         self._pending = b""  # received, and less than a block
         self._received_at = clock.time()
         self._received = 0  # samples
+        self.settings_weight = 0  # of what an update reads and echoes besides itself
         self.meter: Meter | None = None  # of what this client asks of us; None: it may ask anything
         self.ended: Ended | None = None  # why it has to end, if it has
         self.ticket: Callable[[], str | None] = lambda: None  # to come back with, once

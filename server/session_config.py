@@ -185,11 +185,13 @@ def updated(config: SessionConfig, patch: dict[str, Any], *, has_spoken: bool) -
     return new
 
 
-def check_size(settings: BaseModel, most_bytes: int, param: str) -> None:
-    """What is kept and echoed may be only so large; a ClientError if it is larger."""
-    if len(settings.model_dump_json().encode()) > most_bytes:
+def check_size(settings: BaseModel, most_bytes: int, param: str) -> str:
+    """The settings as JSON. A ClientError if they are larger than may be kept and echoed."""
+    written = settings.model_dump_json()
+    if len(written.encode()) > most_bytes:
         message = f"'{param}' may have at most {most_bytes} bytes as JSON, all settings together."
         raise ClientError("settings_too_long", message, param)
+    return written
 
 
 def merged(base: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:

@@ -6,10 +6,16 @@ from pydantic_core import ErrorDetails
 from server.errors import ClientError
 
 ECHOED = 200  # characters of what a client sent, in what it is told of it
+MANY = 100  # mistakes: to tell one of more would take longer than to find them
 
 
 def client_error(error: ValidationError, prefix: str = "") -> ClientError:
     """The first complaint, as the official service would word it."""
+    if (mistakes := error.error_count()) > MANY:
+        where = f" in '{prefix}'" if prefix else ""
+        return ClientError(
+            "invalid_value", f"There are {mistakes} mistakes{where}.", prefix or None
+        )
     first = error.errors(include_url=False, include_context=True)[0]
     param = _param(first, prefix)
     why = first["msg"]

@@ -16,6 +16,7 @@ OVERHEAD = "overhead"
 # What a client can be refused for asking too much of: as in the settings, but for the last one.
 Limit = Literal[
     "messages_per_sec",
+    "bytes_per_sec",
     "refusals",
     "audio_ahead_sec",
     "conversation_bytes",
@@ -24,6 +25,7 @@ Limit = Literal[
     "idle_minutes",
     "connections_per_minute",
     "address_messages_per_sec",
+    "address_bytes_per_sec",
     "address_audio_ahead_sec",
     "requests_per_minute",
     "wrong_tokens",

@@ -6,8 +6,9 @@ from contextlib import suppress
 import orjson
 from starlette.websockets import WebSocket
 
+from server.bulk import bulk
 from server.errors import ClientError
-from server.limits import Limits, Meter, PassedOver
+from server.limits import Limits, Meter, PassedOver, Shared
 from server.link import LinkLost, WebSocketLink
 from server.server_events import event
 from server.vitals import Vitals
@@ -22,13 +23,18 @@ class Waiting:
     """Reads along, so that hanging up is noticed, until somebody else does."""
 
     def __init__(
-        self, socket: WebSocket, link: WebSocketLink, limits: Limits, vitals: Vitals
+        self,
+        socket: WebSocket,
+        link: WebSocketLink,
+        limits: Limits,
+        vitals: Vitals,
+        shared: Shared | None = None,
     ) -> None:
         self.kept: list[str] = []
         self._socket = socket
         self._link = link
         self._chars = 0
-        self._meter = Meter(limits, time.monotonic(), vitals)
+        self._meter = Meter(limits, time.monotonic(), vitals, shared)
 
     async def read(self) -> None:
         """Until they hang up, or have said far too much."""
@@ -36,11 +42,12 @@ class Waiting:
             message = await self._socket.receive()
             if message["type"] == "websocket.disconnect":
                 return
+            text = message.get("text")
+            said = bulk(text if text is not None else message.get("bytes") or b"")
             try:
-                self._meter.message(time.monotonic())
+                self._meter.message(time.monotonic(), said.weight)
             except (ClientError, PassedOver):
                 continue
-            text = message.get("text")
             if text is None or _is_sound(text):
                 continue  # nobody listens yet, and nothing is recorded
             if len(self.kept) >= KEPT or self._chars + len(text) > KEPT_CHARS:

@@ -24,9 +24,12 @@ except ImportError:  # no compiled wheel for this machine
 NAME = "attune.wire"  # among the ASGI extensions
 TEXT, BINARY = 0x81, 0x82  # first byte of a whole message
 MASKED = 0x80
+WHOLE, OPCODE = 0x80, 0x0F  # in the first byte: the last piece of a message, and which kind
 CONTROL = 0x08  # in the first byte of pings, pongs and close frames
 CANNOT = 1011
-MOST_CONTROLS = 100  # a second
+CRUMB = 1024  # bytes: a piece of a message that is smaller saves nobody anything
+MOST_CRUMBS = 1_000  # a second
+CONTROL_CRUMBS = 10  # what a control frame counts for
 SHORT, LONG = 126, 127  # the length follows, in two or in eight bytes
 _SHORT, _LONG = Struct(">H"), Struct(">Q")
 _SHORT_HEADER, _LONG_HEADER = Struct(">BBH"), Struct(">BBQ")
@@ -43,7 +46,7 @@ class Wire(LineSocket):
         self._listener: Listener | None = None
         self._framed = False  # the handshake is over: all that comes is frames
         self._begun = b""  # of a frame's header, too little to tell its length
-        self._controls, self._controls_since = 0, 0.0
+        self._crumbs, self._crumbs_since = 0, 0.0
         self._owed = 0  # bytes of a frame whose beginning websockets has been given
 
     # -- for the link
@@ -124,7 +127,7 @@ class Wire(LineSocket):
                     message = apply_mask(data[begin:end], data[begin - 4 : begin])
                     self._hand_over(message, data[at] == TEXT)
                     at = end
-                elif data[at] & CONTROL and self._pesters():
+                elif self._pesters(data[at], end - begin):
                     self.abort()
                     return
                 else:
@@ -145,13 +148,19 @@ class Wire(LineSocket):
         if self.writable.is_set():
             self.transport.write(answer)
 
-    def _pesters(self) -> bool:
-        """Whether control frames, which nobody else counts, come as fast as nobody needs them."""
+    def _pesters(self, first: int, size: int) -> bool:
+        """Whether frames that nobody else counts come as fast as nobody needs them.
+
+        A message is counted once, in however many pieces it comes, and a control frame never.
+        """
+        control = first & CONTROL
+        if not control and (size >= CRUMB or (first & WHOLE and first & OPCODE)):
+            return False
         now = self.loop.time()
-        if now - self._controls_since >= 1.0:
-            self._controls, self._controls_since = 0, now
-        self._controls += 1
-        return self._controls > MOST_CONTROLS
+        if now - self._crumbs_since >= 1.0:
+            self._crumbs, self._crumbs_since = 0, now
+        self._crumbs += CONTROL_CRUMBS if control else 1
+        return self._crumbs > MOST_CRUMBS
 
     # -- the short way
 

@@ -101,6 +101,22 @@ NASTY: Mapping[str, Sequence[Message]] = {
         _raw("response.create", '"response":{"metadata":' + '{"a":' * 200 + "1" + "}" * 201),
         CANCEL,
     ],
+    "wide-lists": [
+        "[<crowd>]",
+        _raw("session.update", '"session":{"type":"realtime","tools":[<crowd>]}'),
+        _raw("conversation.item.create", '"item":{"type":"message","content":[<crowd>]}'),
+        _raw("response.create", '"response":{"input":[<crowd>]}'),
+        _raw("input_audio_buffer.append", '"audio":"","more":[<crowd>]'),
+        _raw("input_audio_buffer.append", '"audio":"AA\\"","more":[<crowd>]'),
+        _raw("input_audio_buffer.append", '"audio":"AA==","more":"[<crowd>'),
+        *TURN,
+    ],
+    "wide-within-what-is-allowed": [
+        _raw("session.update", '"session":{"tools":[' + "1," * 8_000 + "1]}"),
+        said("response.create", response={"metadata": {f"k{n}": n for n in range(200)}}),
+        said("response.create", **{f"k{n}": None for n in range(200)}),
+        CANCEL,
+    ],
     "nan-and-infinity": [
         _text("numbers"),
         *(

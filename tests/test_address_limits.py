@@ -17,7 +17,8 @@ from server.address_limits import AHEAD_REFILL_SEC, AddressLimits
 from server.budgets import REMEMBERED, Budget, subscriber
 from server.errors import ClientError
 from server.limits import Limits, Meter, PassedOver
-from tests.talker import HUSH, VOICE, Talker
+from tests.serving import serving
+from tests.talker import HUSH, VOICE, Talker, talking
 from tests.test_exposure import served
 
 ONE, OTHER = "192.0.2.1", "192.0.2.2"
@@ -99,6 +100,24 @@ async def test_many_connections_of_one_address_have_its_messages_together_and_ot
         await heard
 
 
+async def test_what_is_said_while_waiting_for_a_seat_is_counted_for_the_address() -> None:
+    limits = {"address_messages_per_sec": 0.001, "address_messages_burst": 20}
+    async with (
+        serving(clock="wall", HOST="0.0.0.0", insecure=True, seats=1, limits=limits) as (
+            url,
+            house,
+        ),
+        talking(url),
+        connect(url + "?attune=1", additional_headers={"X-Forwarded-For": ONE}) as socket,
+    ):
+        waiting = Talker(socket)
+        await waiting.until("attune.queue")
+        await ask_often(waiting, 30)
+        async with asyncio.timeout(20):
+            while house.vitals.refusals["address_messages_per_sec"] < 10:  # noqa: ASYNC110 - nobody tells
+                await asyncio.sleep(0.005)
+
+
 async def test_sound_ahead_of_time_is_counted_over_all_connections_of_an_address() -> None:
     async with behind_a_proxy(address_audio_ahead_sec=10) as url:
         async with coming_from(ONE, url) as first:
@@ -163,9 +182,19 @@ def test_fifty_people_behind_one_address_meet_no_limit() -> None:
     for count in range(20 * 50):
         time.now = count / 50
         for meter in meters:
-            meter.message(time.now)
+            meter.message(time.now, 1_400)
             meter.sound(FRAME, time.now)
-            meter.message(time.now)  # a report with every frame is more than anybody sends
+            meter.message(time.now, 500)  # a report with every frame is more than anybody sends
+
+
+def test_many_connections_of_one_address_have_its_bytes_together() -> None:
+    limits = Limits(address_bytes_per_sec=1, address_bytes_burst=100)
+    shared = AddressLimits(limits, Time())
+    Meter(limits, 0.0, shared=shared.of(ONE)).message(0.0, 100)
+    with pytest.raises(ClientError) as refused:
+        Meter(limits, 0.0, shared=shared.of(ONE)).message(0.0, 1)
+    assert "from your address" in refused.value.message
+    Meter(limits, 0.0, shared=shared.of(OTHER)).message(0.0, 100)
 
 
 def test_lines_that_stall_and_then_deliver_take_nothing_from_their_address() -> None:
@@ -248,6 +277,10 @@ def test_the_table_empties_by_itself_and_is_never_large() -> None:
         (f"::ffff:{ONE}", ONE),
         ("a-name", "a-name"),
         ("127.0.0.1", None),
+        ("127.8.9.10", None),
+        ("::ffff:127.0.0.1", None),
+        ("0:0:0:0:0:ffff:7f00:1", None),
+        ("localhost", None),
         ("::1", None),
         ("", None),
         (None, None),
@@ -260,8 +293,14 @@ def test_an_ipv6_subscriber_counts_as_one_and_this_machine_not_at_all(
 
 
 def test_limits_that_are_none_hold_nobody() -> None:
-    none = Limits(address_messages_per_sec=None, address_audio_ahead_sec=None, audio_ahead_sec=None)
+    none = Limits(
+        address_messages_per_sec=None,
+        address_bytes_per_sec=None,
+        address_audio_ahead_sec=None,
+        bytes_per_sec=None,
+        audio_ahead_sec=None,
+    )
     meter = Meter(none, 0.0, shared=AddressLimits(none, Time()).of(ONE))
     for _ in range(1_000):
-        meter.message(0.0)
+        meter.message(0.0, 1_000_000)
         meter.sound(60 * WIRE_RATE, 0.0)

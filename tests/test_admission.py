@@ -119,6 +119,19 @@ def test_one_address_has_its_share_and_this_machine_all_it_wants() -> None:
 # ---- how long it takes
 
 
+def test_all_addresses_of_an_ipv6_subscriber_have_one_share() -> None:
+    admission = house(seats=8, share=2)
+    first = sitting(admission.sit(anybody(), "2001:db8:1:2::1"))
+    sitting(admission.sit(anybody(), "2001:db8:1:2:ffff::1"))
+    assert admission.sit(anybody(), "2001:db8:1:2::3") is Refused.SHARE
+    assert admission.wait(anybody(), "2001:db8:1:2::3") is Refused.SHARE
+    sitting(admission.sit(anybody(), "2001:db8:1:3::1"))
+    for _ in range(3):
+        sitting(admission.sit(anybody(), "::ffff:127.0.0.1"))
+    admission.leave(first)
+    sitting(admission.sit(anybody(), "2001:db8:1:2::4"))
+
+
 def test_nothing_is_estimated_before_anybody_has_left() -> None:
     admission = house(seats=1)
     admission.sit(anybody())

@@ -19,19 +19,20 @@ from tests.serving import serving
 from tests.talker import HUSH, VOICE, Talker, sound
 
 HOURS = 60.0  # a fuzzed conversation that takes this long hangs
-SOUNDS = {
+LARGE = {
     "<voice>": b64encode(encode_pcm16(sound(VOICE, 0.5))).decode(),
     "<hush>": b64encode(encode_pcm16(sound(HUSH, 1.0))).decode(),
+    "<crowd>": ",".join(['{"a":[1,2]}'] * 100_000),  # no sound, and slow to read
 }
 
 
 def filled(message: Message, talker: Talker) -> Message:
-    """A message with sound, and ids of things that are there, in place of their marks."""
+    """A message with what is large, and ids of things that are there, in place of their marks."""
     if isinstance(message, bytes) or "<" not in message:
         return message
     items = [event["item"]["id"] for event in talker.of("conversation.item.added")]
     responses = [event["response"]["id"] for event in talker.of("response.created")]
-    for mark, encoded in SOUNDS.items():
+    for mark, encoded in LARGE.items():
         message = message.replace(mark, encoded)
     message = message.replace("<item>", items[-1] if items else "none")
     return message.replace("<response>", responses[-1] if responses else "none")

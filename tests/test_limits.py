@@ -1,5 +1,6 @@
 """What one client may ask of us, and that people who talk never notice."""
 
+from base64 import b64encode
 from collections.abc import Iterable
 from typing import Any
 
@@ -10,14 +11,19 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.typing import Subprotocol
 
 from models.types import WIRE_RATE
+from server.bulk import bulk
 from server.client_secrets import ClientSecrets
 from server.errors import ClientError
 from server.items import MAX_ITEMS, Conversation, Item
 from server.limits import Doorbell, Limits, Meter, PassedOver
+from tests.fuzzing import said
 from tests.serving import serving
 from tests.talker import HUSH, VOICE, Talker, talking
 
 FRAME = WIRE_RATE // 50
+SPOKEN = said("input_audio_buffer.append", audio="A" * (FRAME * 2 * 4 // 3))
+REPORT = said("attune.playback", response_id="r", item_id="i", played_samples=1, input_samples=1)
+ELSEWHERE = {"X-Forwarded-For": "192.0.2.1"}  # as a proxy on this machine tells
 KEY = "a signing key of thirty-two letters or more"
 
 
@@ -38,10 +44,10 @@ def test_a_person_who_talks_for_an_hour_meets_no_limit() -> None:
     meter = Meter(Limits(), 0.0)
     for count in range(3600 * 50):
         now = count / 50
-        meter.message(now)
+        meter.message(now, bulk(SPOKEN).weight)
         meter.sound(FRAME, now)
         if count % 12 == 0:  # reports of playback, and whatever else
-            meter.message(now)
+            meter.message(now, bulk(REPORT).weight)
     assert meter.over(3600.0) is None
 
 
@@ -72,6 +78,36 @@ def test_messages_beyond_the_burst_are_refused_and_told_once_a_second() -> None:
     with pytest.raises(ClientError):
         for _ in range(20):
             meter.message(1.3)
+
+
+def test_bytes_beyond_the_burst_are_refused_and_come_back_with_time() -> None:
+    meter = Meter(Limits(bytes_per_sec=1_000, bytes_burst=10_000), 0.0)
+    meter.message(0.0, 10_000)
+    with pytest.raises(ClientError) as refused:
+        meter.message(0.0, 1_000)
+    assert refused.value.code == "rate_limit_exceeded"
+    meter.message(1.0, 1_000)
+    with pytest.raises(ClientError):
+        meter.message(1000.0, 10_001)
+
+
+def test_who_goes_on_sending_what_is_too_large_is_cut_off_before_it_costs_much() -> None:
+    meter = Meter(Limits(bytes_per_sec=1, bytes_burst=1), 0.0)
+    times = 0
+    while meter.over(0.0) is None:
+        times += 1
+        with pytest.raises((ClientError, PassedOver)):
+            meter.message(0.0, 24 * 1024 * 1024)
+    assert 20 <= times <= 30
+
+
+def test_five_minutes_of_sound_at_once_and_a_whole_conversation_fit_into_the_burst() -> None:
+    meter = Meter(Limits(), 0.0)
+    second = bulk(said("input_audio_buffer.append", audio="A" * 64_000))
+    for _ in range(300):
+        meter.message(0.0, second.weight)
+    for _ in range(1_000):
+        meter.message(0.0, bulk(said("conversation.item.create", item=written("x" * 4_000))).weight)
 
 
 def test_sound_far_ahead_of_time_is_refused_and_what_follows_in_time_is_not() -> None:
@@ -120,11 +156,15 @@ def test_who_is_refused_for_too_long_is_cut_off() -> None:
 
 def test_without_limits_nothing_is_counted() -> None:
     none = Limits(
-        messages_per_sec=None, audio_ahead_sec=None, session_minutes=None, idle_minutes=None
+        messages_per_sec=None,
+        bytes_per_sec=None,
+        audio_ahead_sec=None,
+        session_minutes=None,
+        idle_minutes=None,
     )
     meter = Meter(none, 0.0)
     for _ in range(10_000):
-        meter.message(0.0)
+        meter.message(0.0, 1_000_000)
         meter.sound(WIRE_RATE, 0.0)
     assert meter.over(1e9) is None
 
@@ -329,6 +369,26 @@ async def test_a_flood_is_told_once_passed_over_and_then_cut_off() -> None:
         assert ended.value.rcvd is not None and ended.value.rcvd.code == 1008
 
 
+async def test_small_messages_with_large_answers_count_as_what_they_ask_for() -> None:
+    limits = {"bytes_per_sec": 1, "bytes_burst": 2_000_000}
+    sound = b64encode(bytes(400_000)).decode()
+    heard = {"type": "message", "role": "user", "id": "heard"}
+    content = [{"type": "input_audio", "audio": sound, "transcript": "hush"}]
+    async with serving(clock="wall", limits=limits) as (url, _):
+        async with talking(url) as talker:
+            assert "session" in await talker.update(tools=tools(200_000))
+            for _ in range(20):
+                await talker.send("session.update", session={"type": "realtime"})
+            assert (await talker.until("error"))["error"]["code"] == "rate_limit_exceeded"
+            assert len(talker.of("session.updated")) <= 10
+        async with talking(url) as talker:
+            await talker.send("conversation.item.create", item={**heard, "content": content})
+            for _ in range(20):
+                await talker.send("conversation.item.retrieve", item_id="heard")
+            assert (await talker.until("error"))["error"]["code"] == "rate_limit_exceeded"
+            assert len(talker.of("conversation.item.retrieved")) <= 4
+
+
 async def test_sound_too_far_ahead_is_not_taken_and_the_conversation_goes_on() -> None:
     limits = {"audio_ahead_sec": 5}
     manual = {"audio": {"input": {"turn_detection": None}}}
@@ -342,7 +402,7 @@ async def test_sound_too_far_ahead_is_not_taken_and_the_conversation_goes_on() -
         await talker.until("conversation.item.done")
 
 
-async def test_an_address_that_connects_too_often_is_refused_before_the_handshake() -> None:
+async def test_an_address_that_connects_too_often_is_refused_and_this_machine_never() -> None:
     settings: dict[str, Any] = {
         "HOST": "0.0.0.0",
         "insecure": True,
@@ -350,12 +410,14 @@ async def test_an_address_that_connects_too_often_is_refused_before_the_handshak
     }
     async with serving(clock="wall", **settings) as (url, _):
         for _ in range(2):
-            async with talking(url):
+            async with connect(url, additional_headers=ELSEWHERE):
                 pass
-        with pytest.raises(InvalidStatus) as refused:
-            async with talking(url):
-                pass
+        with pytest.raises(InvalidStatus) as refused:  # before the handshake
+            await connect(url, additional_headers=ELSEWHERE)
         assert refused.value.response.status_code == 429
+        for _ in range(5):
+            async with talking(url):
+                pass
         async with httpx2.AsyncClient() as client:  # others are not held up by it
             health = url.replace("ws://", "http://").replace("/v1/realtime", "/health")
             assert (await client.get(health)).status_code == 200

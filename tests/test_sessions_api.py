@@ -220,6 +220,20 @@ async def test_who_guesses_again_and_again_is_held_up_and_others_are_not(tmp_pat
             assert answer.status_code == 200
 
 
+async def test_wrong_tokens_from_all_addresses_of_an_ipv6_subscriber_count_together(
+    place: Place,
+) -> None:
+    real = place.made()
+    app = place.client._transport.app  # type: ignore[attr-defined]
+    statuses = []
+    for last in (*range(WRONG), "ffff:1"):
+        somewhere = httpx2.ASGITransport(app, client=(f"2001:db8:1:2::{last}", 1))
+        async with httpx2.AsyncClient(transport=somewhere, base_url="http://localhost") as client:
+            answer = await client.get(f"/api/sessions/{real}", headers=STRANGER)
+            statuses.append(answer.status_code)
+    assert statuses == [404] * WRONG + [429]
+
+
 async def test_wrong_tokens_are_forgiven_after_a_while() -> None:
     now = 0.0
     attempts = Attempts(lambda: now)

@@ -1,6 +1,7 @@
 """However the bytes of a client are cut, the same messages come out of them, and in order."""
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -169,6 +170,54 @@ async def test_who_pings_as_fast_as_they_can_is_hung_up_on() -> None:
             async with asyncio.timeout(20):
                 while True:
                     await talker.frame()
+
+
+async def test_who_cuts_a_message_into_crumbs_without_end_is_hung_up_on() -> None:
+    async with serving(resume_sec=0, ping_sec=300) as (url, _), bare(url) as talker:
+        talker.writer.write(framed(mistake("last")))
+        await talker.refused()
+        whole = mistake("crumbs", fill="x" * 400)
+        talker.writer.write(framed(whole[:1], fin=False))
+        for byte in whole[1:-1]:
+            talker.writer.write(framed(bytes([byte]), Opcode.CONT, fin=False))
+        talker.writer.write(framed(whole[-1:], Opcode.CONT) + framed(mistake("last")))
+        assert await talker.refused() == ["crumbs", "last"]  # to some it is the way to send
+        talker.writer.write(framed(b"x", fin=False))
+        talker.writer.write(framed(b"", Opcode.CONT, fin=False) * 50_000)
+        with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
+            async with asyncio.timeout(20):
+                while True:
+                    await talker.frame()
+
+
+async def test_a_large_message_in_large_pieces_is_taken() -> None:
+    async with serving() as (url, _), bare(url) as talker:
+        whole = mistake("large", fill="x" * 3_000_000)
+        pieces = [whole[at : at + 1024] for at in range(0, len(whole), 1024)]
+        talker.writer.write(framed(pieces[0], fin=False))
+        for piece in pieces[1:]:
+            talker.writer.write(framed(piece, Opcode.CONT, fin=False))
+        talker.writer.write(framed(b"", Opcode.CONT) + framed(mistake("last")))
+        assert await talker.refused() == ["large", "last"]
+
+
+async def test_what_a_large_message_costs_grows_no_faster_than_it_does() -> None:
+    """However small the pieces are in which it comes: nothing is put together again and again."""
+
+    async def seconds(size: int) -> float:
+        async with serving() as (url, _), bare(url) as talker:
+            large = framed(mistake("large", fill="x" * size))
+            began = time.process_time()
+            for at in range(0, len(large), 4096):
+                talker.writer.write(large[at : at + 4096])
+                await talker.writer.drain()
+                await asyncio.sleep(0)
+            talker.writer.write(framed(mistake("last")))
+            assert await talker.refused() == ["large", "last"]
+            return time.process_time() - began
+
+    small, large = await seconds(500_000), await seconds(4_000_000)
+    assert large < 30 * small  # eight times as much; put together each time it would be sixty-four
 
 
 async def test_a_client_that_compresses_is_understood_and_understands() -> None:
