@@ -63,7 +63,8 @@ class Admission(BaseModel):
     """Whom the house lets in when many come."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
-    # Whether the machine has a say. False: as many as `seats` says, and nothing is ever left out.
+    # Whether the machine has a say. False: as many as `seats` says, nothing is ever left out, and
+    # nobody looks how much memory is free.
     measured: bool = True
     target_ms: float = Field(1500, gt=0)  # from the end of speech to the reply, for 95 % of turns
     queue: int = Field(16, ge=0, le=1_000)  # so many may wait for a seat; 0: nobody

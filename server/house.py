@@ -14,6 +14,7 @@ from server.config import Config, choices
 from server.disk import Disk
 from server.draining import Talk
 from server.health import Health
+from server.last_known import LastKnown
 from server.metrics import Sources
 from server.parking import Parking
 from server.porter import Porter
@@ -22,6 +23,7 @@ from server.readiness import Judgement, Nobody, Readiness, Supervised
 from server.recording.desk import Desk, used
 from server.sessions.library import Library
 from server.tally import Tally
+from server.tidying import Tidying
 from server.version import SOFTWARE, VERSION
 from server.vitals import Vitals
 from server.watchdog import Watchdog
@@ -64,6 +66,8 @@ class House:
         self.talks: set[Talk] = set()
         self.parking = Parking(config.resume_sec, company.name, self.vitals)
         self._rounds: dict[str, Guest] = {}
+        self._able = LastKnown(self._is_able)
+        self.tidying = Tidying(lambda: len(self.sessions), lambda: self.vitals.endings.total())
 
     @property
     def sessions(self) -> set[str]:
@@ -86,16 +90,23 @@ class House:
         return not self.porter.admission.free
 
     async def readiness(self) -> Readiness:
-        unable = await self.judgement.unable()
-        able = await self.company.models_there() and not any(each.needed for each in unable)
+        # Any of them may hang: together, they take no longer than one of them.
+        unable, there, recording = await asyncio.gather(
+            self.judgement.unable(), self.company.models_there(), self.judgement.recording()
+        )
         return Readiness(
-            ready=self.ready and able,
+            ready=self.ready and there and not any(each.needed for each in unable),
             profile=self.config.profile,
             seats_free=self.porter.admission.free,
             unable=unable,
-            recording=await self.judgement.recording(),
+            recording=recording,
             backends=self.supervised.backends,
         )
+
+    async def _is_able(self) -> bool:
+        """Whether the models could hold a conversation."""
+        unable, there = await asyncio.gather(self.judgement.unable(), self.company.models_there())
+        return there and not any(each.needed for each in unable)
 
     @asynccontextmanager
     async def kept_well(self) -> AsyncGenerator[None, None]:
@@ -105,21 +116,24 @@ class House:
             yield
         finally:
             trying.cancel()
-            await asyncio.gather(trying, return_exceptions=True)
+            await asyncio.gather(trying, self._able.close(), return_exceptions=True)
 
     async def tally(self) -> Tally:
         """What all processes have counted, and how they are."""
-        here = await self.tally_here()
-        return here.joined(await self.company.tallies())
+        here, others = await asyncio.gather(self.tally_here(), self.company.tallies())
+        return here.joined(others)
 
     async def tally_here(self) -> Tally:
-        """What this process has counted, and how it is."""
+        """What this process has counted, and how it is.
+
+        Whoever asks is soon told, whatever hangs: else the counts would be lost with the answer.
+        """
         tally = Tally.of(self.vitals)
         admission = self.porter.admission
         tally.seats = admission.total - (self.seats.taken - len(self.seats.here))
         tally.waiting = admission.waiting
         tally.pressure = self.porter.pressed.level
-        tally.not_ready = int(not (await self.readiness()).ready)
+        tally.not_ready = int(not (self.ready and await self._able.told()))
         for role, breaker in self.breakers.items():
             tally.openings[role] = breaker.opened
             tally.unable[role] = int(breaker.state != "closed")

@@ -1,7 +1,6 @@
 """Load the models, warm them, open the port: for `python -m server` and `python -m ui` alike."""
 
 import asyncio
-import gc
 import os
 import secrets
 import socket
@@ -27,6 +26,7 @@ from server.company import ALONE, Company
 from server.draining import DrainingServer
 from server.private_log import hush
 from server.supervision import Supervision
+from server.tidying import settle_memory
 from server.wire_frames import Wire
 
 MAX_MESSAGE_BYTES = 24 * 1024 * 1024  # a 15 MiB append in base64, with room
@@ -189,7 +189,8 @@ async def serve(
     settle(app)
     server = Server(web(app, settings), served.opened)
     try:
-        await server.serve(sockets=[door])
+        async with app.state.house.tidying.at_work():
+            await server.serve(sockets=[door])
     except OSError as error:  # another server bound the same port while we loaded, and listens
         raise config.ConfigError(no_door(settings.host, settings.port, error)) from None
 
@@ -199,18 +200,6 @@ def settle(app: FastAPI) -> None:
     for route in app.routes:  # FastAPI works them out when first asked
         route.matches({"type": "http", "method": "GET", "path": "/", "root_path": ""})
     settle_memory()
-
-
-def settle_memory() -> None:
-    """What is loaded stays: the collector need not walk through it again while people talk.
-
-    What is left is walked through whole once so much is new as a few dozen short conversations
-    leave behind in circles, each with its sound: else that adds up to hundreds of megabytes.
-    """
-    gc.collect()
-    gc.freeze()
-    gc.collect()  # else the frozen count as living, and the new must be a quarter of these first
-    gc.set_threshold(1_000, 5, 1)
 
 
 def uvloop_run(main: Coroutine[Any, Any, None]) -> None:

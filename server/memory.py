@@ -1,11 +1,16 @@
 """How much memory is left: of the container's limit where there is one, else of the machine's."""
 
 import asyncio
+import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
+
+from server.private_log import where
+
+log = logging.getLogger(__name__)
 
 LOOK_SEC = 1.0
 MB = 1 << 20
@@ -48,9 +53,17 @@ class MemoryWatch:
         self._most = most_mb * MB if most_mb else None
 
     async def watch(self) -> None:
-        """For as long as the server runs."""
+        """For as long as the server runs, also where there is no memory left to look with."""
+        in_vain = False
         while True:
-            self.free = await asyncio.to_thread(self._look)
+            try:
+                self.free = await asyncio.to_thread(self._look)
+                in_vain = False
+            except Exception as error:  # no thread, no memory, or a file that reads as none should
+                self.free = None
+                if not in_vain:
+                    log.error("how much memory is free cannot be told: %s", where(error))
+                in_vain = True
             await asyncio.sleep(LOOK_SEC)
 
     def _look(self) -> float | None:

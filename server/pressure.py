@@ -170,8 +170,9 @@ class Pressure:
         strain = max(self._late, self._busy)
         self._by_work.move(strain, now)
         free = self._memory.free() if self._memory else None
-        if self._memory and free is not None:
-            scarce = scarcity(free, self._memory.least)
+        if self._memory:
+            # Unknown for a moment changes nothing; for longer, it keeps nobody out.
+            scarce = 0.0 if free is None else scarcity(free, self._memory.least)
             self._by_memory.move(scarce, now)
             strain = max(strain, scarce)
         self.reading = Reading(lag, latency, target, round(strain, 3), free)

@@ -4,6 +4,7 @@ import asyncio
 import os
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 import psutil
@@ -49,7 +50,8 @@ class Pulse:
                 late = max(0.0, (loop.time() - due) * 1000)
                 self.lag.add(late)
                 self._worst = max(self._worst, late)
-            self._sample()
+            with suppress(OSError, MemoryError, psutil.Error):  # more files open than may be, say
+                self._sample()
 
     @property
     def load(self) -> Load:

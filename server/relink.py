@@ -122,7 +122,7 @@ class Relink:
         if not self.patience_sec:
             await self._last.send(said)
             return
-        message = self._sent.add(again, event)
+        number = self._sent.add(again, event)
         if self._link is None or self._behind:
             return  # it will be told
         try:
@@ -130,7 +130,7 @@ class Relink:
         except LinkLost:
             pass  # `messages` comes to know of it as well
         except asyncio.CancelledError:
-            self._sent.withdraw(message)
+            self._sent.withdraw(number)
             raise
 
     def _over(self, link: WebSocketLink) -> bool:

@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+import threading
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,9 +14,10 @@ import pytest
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
-from server.memory import MB, free_share, used_by_us
-from tests.serving import serving
+from server.memory import MB, MemoryWatch, free_share, used_by_us
+from tests.serving import standins
 from tests.talker import Talker, talking
+from tests.test_faults_backends import consent, recorded
 
 TOKEN = "the operator's own token"
 GB = 1 << 30
@@ -107,6 +109,61 @@ async def test_what_children_use_is_ours() -> None:
     assert used_by_us() < before + 50 * MB
 
 
+class Broken:
+    """Memory that can be looked at only now and then: a share, or what comes of looking."""
+
+    def __init__(self, *found: float | Exception) -> None:
+        self.found = list(found)
+        self.watch = MemoryWatch()
+        self.seen: list[float | None] = []  # at each next look, what was known by then
+
+    def look(self) -> float:
+        self.seen.append(self.watch.free)
+        found = self.found.pop(0) if len(self.found) > 1 else self.found[0]
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+
+async def test_memory_that_cannot_be_looked_at_is_unknown_said_once_and_looked_at_again(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("server.memory.LOOK_SEC", 0.0)
+    broken = Broken(0.03, psutil.Error(), MemoryError(), OSError(24, "Too many open files"), 0.5)
+    monkeypatch.setattr("server.memory.free_share", broken.look)
+    watching = asyncio.create_task(broken.watch.watch())
+    async with asyncio.timeout(20):
+        while broken.watch.free != 0.5:  # noqa: ASYNC110 - nobody tells
+            await asyncio.sleep(0)
+    watching.cancel()
+    assert broken.seen[:5] == [None, 0.03, None, None, None]
+    assert [each.levelname for each in caplog.records if each.name == "server.memory"] == ["ERROR"]
+
+
+async def test_where_no_thread_can_be_started_to_look_memory_is_unknown_and_then_known_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("server.memory.LOOK_SEC", 0.0)
+    start, refused = threading.Thread.start, asyncio.Event()
+
+    def none_to_be_had(thread: threading.Thread) -> None:
+        refused.set()
+        raise RuntimeError("can't start new thread")
+
+    watch = MemoryWatch()
+    watch.free = 0.03
+    monkeypatch.setattr(threading.Thread, "start", none_to_be_had)
+    watching = asyncio.create_task(watch.watch())
+    await refused.wait()
+    await asyncio.sleep(0)
+    assert watch.free is None and not watching.done()
+    monkeypatch.setattr(threading.Thread, "start", start)
+    async with asyncio.timeout(20):
+        while watch.free is None:  # noqa: ASYNC110 - nobody tells
+            await asyncio.sleep(0)
+    watching.cancel()
+
+
 async def refused(url: str) -> tuple[dict[str, Any], int | None]:
     """What somebody is told who knows of no queue."""
     async with connect(url) as socket:
@@ -124,7 +181,9 @@ async def spoken_to(talker: Talker) -> None:
 
 
 @pytest.mark.slow
-async def test_without_memory_those_who_talk_go_on_and_nobody_new_comes_until_it_is_back() -> None:
+async def test_without_memory_those_who_talk_go_on_and_nobody_new_comes_until_it_is_back(
+    tmp_path: Path,
+) -> None:
     most = 2 * max(300 * MB, used_by_us())
     admission = {
         "measured": True,
@@ -133,11 +192,19 @@ async def test_without_memory_those_who_talk_go_on_and_nobody_new_comes_until_it
         "memory_free": 0.1,  # a tenth has to be
     }
     async with (
-        serving(clock="wall", admission=admission, operator_token=TOKEN) as (url, house),
+        recorded(
+            standins(),
+            tmp_path / "runs",
+            1,
+            clock="wall",
+            admission=admission,
+            operator_token=TOKEN,
+        ) as (url, house),
         httpx2.AsyncClient(
             base_url=url.replace("ws:", "http:").removesuffix("/v1/realtime")
         ) as web,
-        talking(url) as one,
+        talking(url, "?attune=1") as one,
+        talking(url) as other,
     ):
 
         async def seats_free() -> int:
@@ -157,7 +224,9 @@ async def test_without_memory_those_who_talk_go_on_and_nobody_new_comes_until_it
             return found
 
         await until_seats(True)
-        await spoken_to(one)
+        await consent(one)
+        for talker in (one, other):
+            await spoken_to(talker)
         async with taking(int(0.95 * most) - used_by_us()):
             await until_seats(False)
             error, code = await refused(url)
@@ -166,15 +235,17 @@ async def test_without_memory_those_who_talk_go_on_and_nobody_new_comes_until_it
             assert code == 1013
             told = await pressure()
             assert told["level"] == 4 and "seats" in told["without"] and told["strain"] >= 0.9
-            await spoken_to(one)
+            for talker in (one, other):
+                await spoken_to(talker)
             waits = Talker(await connect(f"{url}?attune=1"))
             queued = await waits.next()
             assert (queued["type"], queued["position"]) == ("attune.queue", 1)
             assert queued["estimate_sec"] is None
         await waits.until("session.created")  # it is back: whoever waited comes in first
         assert not house.porter.short_of_memory
-        await spoken_to(waits)
-        await spoken_to(one)
+        for talker in (waits, one, other):
+            await spoken_to(talker)
+        assert [told["recording"] for told in one.of("attune.recording")][-1]
         await waits.socket.close()
         await until_seats(True)
         async with talking(url) as new:

@@ -279,12 +279,13 @@ OUTSIDE: dict[str, Any] = {
 
 async def test_an_address_that_comes_too_often_is_counted() -> None:
     async with serving(**OUTSIDE, limits={"connections_per_minute": 2}) as (url, _):
+        elsewhere = {"X-Forwarded-For": "192.0.2.1"}
         for _ in range(2):
-            async with talking(url):
+            async with connect(url, additional_headers=elsewhere):
                 pass
         for _ in range(3):
             with pytest.raises(InvalidStatus):
-                await connect(url)
+                await connect(url, additional_headers=elsewhere)
         assert refusals(await figures_of(url))["connections_per_minute"] == 3
 
 
@@ -294,6 +295,8 @@ def test_what_an_address_may_not_is_counted_by_its_limit() -> None:
     limits = Limits(
         address_messages_per_sec=1,
         address_messages_burst=1,
+        address_bytes_per_sec=1,
+        address_bytes_burst=1,
         address_audio_ahead_sec=1,
         requests_per_minute=1,
     )
@@ -307,8 +310,15 @@ def test_what_an_address_may_not_is_counted_by_its_limit() -> None:
     with pytest.raises(ClientError):
         meter.message(0.0)
     with pytest.raises(ClientError):
+        meter.weigh(2, 0.0)
+    with pytest.raises(ClientError):
         meter.sound(60 * WIRE_RATE, 0.0)
-    counted = {"requests_per_minute", "address_messages_per_sec", "address_audio_ahead_sec"}
+    counted = {
+        "requests_per_minute",
+        "address_messages_per_sec",
+        "address_bytes_per_sec",
+        "address_audio_ahead_sec",
+    }
     assert {name for name, count in vitals.refusals.items() if count == 1} == counted
 
 
@@ -392,6 +402,46 @@ async def test_whichever_process_answers_tells_of_all(tmp_path: Path) -> None:
             assert figures["attune_seats"] == 7
             assert (figures["attune_ready"], figures["attune_queue"]) == (1, 0)
             assert figures["attune_role_able{role=speaker}"] == 1
+
+
+async def test_figures_are_told_though_the_disk_and_the_models_hang(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def hang() -> Any:
+        await asyncio.Event().wait()
+
+    async with serving() as (url, house):
+        assert (await figures_of(url))["attune_ready"] == 1
+        monkeypatch.setattr(house.disk, "free", hang)
+        assert (await figures_of(url))["attune_ready"] == 1  # people can talk without
+        monkeypatch.setattr(house.company, "models_there", hang)
+        assert (await figures_of(url))["attune_ready"] == 1  # as it was known last
+        monkeypatch.setattr("server.last_known.OLDEST_SEC", 0.0)
+        assert (await figures_of(url))["attune_ready"] == 0
+
+
+async def test_readiness_takes_no_longer_than_the_slowest_that_is_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    together = asyncio.Barrier(3)  # who waits for an answer before asking the next never gets one
+
+    async def meet() -> None:
+        await together.wait()
+
+    async with serving() as (_, house):
+        monkeypatch.setattr(house.company, "models_there", _after(meet, True))
+        monkeypatch.setattr(house.judgement, "unable", _after(meet, []))
+        monkeypatch.setattr(house.judgement, "recording", _after(meet, "on"))
+        async with asyncio.timeout(20):
+            assert (await house.readiness()).ready
+
+
+def _after(first: Callable[[], Awaitable[None]], told: Any) -> Callable[[], Awaitable[Any]]:
+    async def answer() -> Any:
+        await first()
+        return told
+
+    return answer
 
 
 async def test_beyond_loopback_metrics_want_the_operators_token() -> None:

@@ -154,6 +154,17 @@ def test_memory_of_which_nothing_is_known_is_no_strain() -> None:
     assert set(machine.pass_time(machine.pressure(), 20)) == {Level.NONE}
 
 
+def test_memory_of_which_nothing_is_known_any_more_keeps_nobody_out_for_good() -> None:
+    machine = Machine(memory_free=0.01)
+    pressure = machine.pressure()
+    machine.pass_time(pressure, 3)
+    machine.memory_free = None
+    machine.pass_time(pressure, 3)  # one look in vain says nothing
+    assert pressure.short_of_memory
+    machine.pass_time(pressure, 2 * round(FALL_SEC))
+    assert not pressure.short_of_memory
+
+
 @pytest.mark.parametrize(
     ("stages", "worked"),
     [

@@ -37,6 +37,7 @@ from server.percentiles import Digest
 from server.processes import messages, parent
 from server.processes.forwarding import Forwarding
 from server.processes.handing import Doorman, taken_in
+from server.processes.heartbeat import LOOKS, Heartbeats
 from server.processes.messages import Message
 from server.processes.model_process import ATTENTION_SEC, Attentions, Listening, ModelHouse
 from server.processes.neighbours import Neighbours, inner_door
@@ -402,6 +403,23 @@ def test_how_backends_are_is_read_in_another_process_than_it_is_written_in() -> 
     ]
 
 
+def test_restarts_are_counted_on_when_whoever_looks_after_backends_is_replaced() -> None:
+    board = NoticeBoard(["vllm", "tts"])
+    board.write([Backend(name="vllm", state="up", restarts=3), *board.backends[1:]])
+    for lives in (1, 2):
+        board.all_restart()
+        assert [each.restarts for each in board.backends] == [3 + lives, lives]
+        child = os.fork()
+        if not child:  # the successor counts from nothing
+            board.write([Backend(name=name, state="up", restarts=0) for name in ("vllm", "tts")])
+            os._exit(0)
+        os.waitpid(child, 0)
+        assert [(each.state, each.restarts) for each in board.backends] == [
+            ("up", 3 + lives),
+            ("up", lives),
+        ]
+
+
 def test_where_no_backend_is_looked_after_none_is_told_of() -> None:
     assert NoticeBoard([]).backends == []
 
@@ -432,6 +450,86 @@ def test_fronts_stop_first_then_the_models_and_backends_last(
         order.append(told.copy())
     assert order == [["front 0", "front 1"], [], ["models"], ["backends"]]
     house._let_go()
+
+
+class Watched:
+    """A parent of three whose looks are a second apart, without waiting for them."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        config = Config(profile="standin", processes=2)
+        self.house = parent.Parent(Bare(), config, socket.socket(), folder)
+        self.members = {each.name: each for each in self.house._members}
+        self.killed: list[str] = []
+        for number, member in enumerate(self.members.values()):
+            member.pid, member.ready = number + 1, True
+        monkeypatch.setattr(parent, "_tell", self._told)
+
+    def _told(self, member: parent.Member, sign: signal.Signals) -> None:
+        assert sign == signal.SIGKILL  # who is stopped hears no other
+        self.killed.append(member.name)
+
+    def look(self, times: int, *alive: str) -> None:
+        """Meanwhile these show that they are alive."""
+        for _ in range(times):
+            for name in alive:
+                self.house._heartbeats.beat(self.house._place(self.members[name]))
+            self.house._look_at = 0.0
+            self.house._end_who_hangs()
+
+
+@pytest.fixture
+def watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Watched, None, None]:
+    made = Watched(tmp_path, monkeypatch)
+    yield made
+    made.house._let_go()
+
+
+def test_who_gives_no_sign_of_life_is_ended_once_and_the_others_are_not(watched: Watched) -> None:
+    watched.look(5 * LOOKS, *watched.members)
+    watched.look(LOOKS - 1, "front 0")
+    assert watched.killed == []
+    watched.look(1, "front 0")
+    assert watched.killed == ["models", "front 1"]
+    watched.look(1, "front 0")
+    assert watched.killed == ["models", "front 1"]  # until it is buried
+
+
+def test_who_starts_slowly_or_is_late_now_and_then_is_not_ended(watched: Watched) -> None:
+    models = watched.members["models"]
+    models.ready = False  # it loads
+    watched.look(20 * LOOKS, "front 0", "front 1")
+    models.ready = True
+    for _ in range(5):
+        watched.look(LOOKS - 1, "front 0", "front 1")
+        watched.look(1, *watched.members)
+    assert watched.killed == []
+    watched.house._stops = 1  # then there is another time by which all must have ended
+    watched.look(2 * LOOKS)
+    assert watched.killed == []
+
+
+async def test_a_loop_that_goes_round_shows_it_to_the_parent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("server.processes.heartbeat.BEAT_SEC", 0.0)
+    heartbeats = Heartbeats(2)
+    async with heartbeats.beating(1):
+        for _ in range(2 * LOOKS):
+            for _ in range(3):
+                await asyncio.sleep(0)
+            assert not heartbeats.hangs(1)
+    assert [heartbeats.hangs(1) for _ in range(LOOKS + 1)][-1]  # it has left its loop
+
+
+def test_a_heartbeat_is_seen_in_another_process() -> None:
+    heartbeats = Heartbeats(1)
+    for _ in range(2 * LOOKS):
+        child = os.fork()
+        if not child:
+            heartbeats.beat(0)
+            os._exit(0)
+        os.waitpid(child, 0)
+        assert not heartbeats.hangs(0)
 
 
 class Halls:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -18,6 +19,7 @@ import pytest
 import pytest_asyncio
 import soundfile
 from websockets.asyncio.client import connect
+from websockets.exceptions import ConnectionClosed
 
 from models.audio import encode_pcm16, resample
 from models.types import WIRE_RATE
@@ -254,6 +256,36 @@ async def test_a_model_process_that_is_killed_costs_a_reply_and_no_conversation(
     await until_free(server)
 
 
+@pytest.mark.timeout(600)
+async def test_processes_that_hang_are_ended_and_started_again(server: Many) -> None:
+    async with AsyncExitStack() as stack:
+        talkers = await pair(server, stack)
+        (lost, _), (left, _) = talkers["front 1"], talkers["front 0"]
+        before = server.pids()
+        for name in ("models", "front 1"):
+            os.kill(before[name], signal.SIGSTOP)
+
+        async def back() -> bool:
+            now = server.pids()
+            replaced = all(
+                now.get(each, 0) not in (0, before[each]) for each in before if each != "front 0"
+            )
+            return replaced and (await server.get("/ready")).status_code == 200
+
+        await until(back)
+        told = server.log.read_text()
+        for name in ("models", "front 1"):
+            assert f"{name}: no sign of life, it is ended" in told
+        assert server.pids()["front 0"] == before["front 0"]
+        with pytest.raises(ConnectionClosed):
+            await replied(lost)
+        assert await replied(left) == "completed"
+        again = await stack.enter_async_context(talking(server.wire, "?attune=1"))
+        assert server.home_of((await introduced(again))["id"]) == "front 1"
+        assert await replied(again) == "completed"
+    await until_free(server)
+
+
 async def test_a_parent_told_to_stop_ends_all_and_leaves_recordings_whole(tmp_path: Path) -> None:
     async with many(tmp_path, "--models", "standin", "--clock", "samples") as server:
         children = server.parent.children()
@@ -364,7 +396,8 @@ async def test_no_backend_outlives_a_parent_or_who_looks_after_it_and_it_is_star
         async def another() -> bool:
             (told,) = (await server.get("/ready")).json()["backends"]
             is_other = newest() != first.pid and psutil.pid_exists(newest())
-            return is_other and told["state"] == "up" and not first.is_running()
+            is_up = told["state"] == "up" and told["restarts"] == 1
+            return is_other and is_up and not first.is_running()
 
         await until(another)
         second = psutil.Process(newest())

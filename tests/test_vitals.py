@@ -7,6 +7,7 @@ from time import sleep
 from typing import Any
 
 import httpx2
+import psutil
 import pytest
 from websockets.asyncio.client import connect
 
@@ -135,6 +136,31 @@ async def test_a_blocked_event_loop_shows_as_lateness() -> None:
     assert late is not None and 100 < late < 400
     assert pulse.load.seats_taken == 3
     assert pulse.load.memory_mb > 10
+
+
+async def test_a_machine_that_does_not_say_how_it_is_now_and_then_is_measured_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pulse = Pulse(lambda: 3)
+    monkeypatch.setattr("server.pulse.BEAT_SEC", 0.0)
+    busy: list[Exception | float] = [
+        OSError(24, "Too many open files"),
+        psutil.AccessDenied(),
+        50.0,
+    ]
+
+    def cpu_percent() -> float:
+        found = busy.pop(0) if len(busy) > 1 else busy[0]
+        if isinstance(found, Exception):
+            raise found
+        return float(found)
+
+    monkeypatch.setattr("psutil.cpu_percent", cpu_percent)
+    beating = asyncio.create_task(pulse.beat())
+    async with asyncio.timeout(20):
+        while pulse.load.machine_cpu != 50.0:  # noqa: ASYNC110 - nobody tells
+            await asyncio.sleep(0)
+    beating.cancel()
 
 
 # ---- health

@@ -20,10 +20,10 @@ from server.bench.process import served
 from tests.soak import FLAGS
 from tests.talker import play_until, talking
 
-WARM = 0.4  # of the visits, in which caches fill and the allocator finds its size
-# kB by which memory may seem to grow with each visit after that: the allocator's noise is about
-# half of it, and a history, an echo guard or a task that stays behind several times as much.
-EACH_KB = 12.0
+WARM = 0.5  # of the visits, in which caches fill and the allocator finds its size
+# kB by which memory may seem to grow with each visit after that. It was seen to by 0.1 and 0.7;
+# a short history that stays behind adds twice as much.
+EACH_KB = 4.0
 
 
 @dataclass(slots=True)
@@ -67,14 +67,13 @@ async def visited(wanted: int, at_once: int, runs: Path, every: int = 20) -> Vis
             if number % every == 0:
                 seen.memory.append((number, server.process.memory_info().rss / 1e6))
 
-        guests = (_guests(server.url, numbers, seen, left) for _ in range(at_once))
-        await asyncio.gather(*guests)
+        await asyncio.gather(*(guests(server.url, numbers, seen, left) for _ in range(at_once)))
         seen.problems = server.problems
     seen.wall_sec = time.monotonic() - began
     return seen
 
 
-async def _guests(url: str, numbers: Iterator[int], seen: Visits, left: Any) -> None:
+async def guests(url: str, numbers: Iterator[int], seen: Visits, left: Any) -> None:
     """One guest after another, as long as there are any."""
     for number in numbers:
         async with talking(url, "?attune=1") as talker:

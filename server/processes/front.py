@@ -4,6 +4,7 @@ import asyncio
 import socket
 import ssl
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,6 +36,7 @@ class Place:
     hall: socket.socket  # where the parent hands connections to us
     is_first: bool  # nobody had this number before
     supervised: Supervised  # backends, looked after elsewhere
+    alive: AbstractAsyncContextManager[None]  # meanwhile the parent sees that we do not hang
     ready: Callable[[], None]
 
     @property
@@ -123,9 +125,9 @@ async def _serve(served: Served, settings: Config, place: Place) -> None:
         outside = web(forwarding, settings)
         outside.load()
         inside = web(forwarding, settings, tls=False)
-        await FrontServer(inside, forwarding, place, settings.drain_sec, outside.ssl).serve(
-            sockets=[door]
-        )
+        server = FrontServer(inside, forwarding, place, settings.drain_sec, outside.ssl)
+        async with place.alive, app.state.house.tidying.at_work():
+            await server.serve(sockets=[door])
     finally:
         await neighbours.close()
         models.close()

@@ -7,7 +7,7 @@ import signal
 import time
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable
-from contextlib import ExitStack, aclosing, suppress
+from contextlib import AbstractAsyncContextManager, ExitStack, aclosing, suppress
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -18,10 +18,11 @@ from models.errors import BackendError
 from models.protocols import Attention, Models
 from models.warm import warm
 from server.config import Config, choices
-from server.launch import settle_memory, uvloop_run
+from server.launch import uvloop_run
 from server.private_log import where
 from server.processes import messages
 from server.processes.messages import BUFFER, Message, Unreadable
+from server.tidying import settle_memory
 
 log = logging.getLogger(__name__)
 
@@ -189,21 +190,31 @@ async def _listen(reader: asyncio.StreamReader, wanted: asyncio.Semaphore) -> No
             wanted.release()
 
 
-def run(settings: Config, path: Path, ready: Callable[[], None]) -> None:
+def run(
+    settings: Config,
+    path: Path,
+    alive: AbstractAsyncContextManager[None],
+    ready: Callable[[], None],
+) -> None:
     """Load, warm and serve until told to stop."""
     with ExitStack() as opened:
         loaded = registry.load(choices(settings))
         opened.callback(loaded.close)
-        uvloop_run(serve(loaded, path, ready))
+        uvloop_run(serve(loaded, path, alive, ready))
 
 
-async def serve(models: Models, path: Path, ready: Callable[[], None]) -> None:
+async def serve(
+    models: Models,
+    path: Path,
+    alive: AbstractAsyncContextManager[None],
+    ready: Callable[[], None],
+) -> None:
     await warm(models)
     settle_memory()
     stop = asyncio.Event()
     for sign in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(sign, stop.set)
-    async with Listening(ModelHouse(models), path):
+    async with alive, Listening(ModelHouse(models), path):
         ready()
         await stop.wait()
 

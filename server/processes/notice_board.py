@@ -22,6 +22,7 @@ class NoticeBoard:
         memory = mmap.mmap(-1, max(1, 2 * 8 * count))
         self._states = np.frombuffer(memory, np.int64, count)
         self._restarts = np.frombuffer(memory, np.int64, count, 8 * count)
+        self._before = np.zeros(count, np.int64)  # restarts, when who writes now began
         self.all_stopped()
 
     @property
@@ -36,8 +37,15 @@ class NoticeBoard:
     def write(self, backends: Sequence[Backend]) -> None:
         for place, backend in enumerate(backends):
             self._states[place] = STATES.index(backend.state)
-            self._restarts[place] = backend.restarts
+            self._restarts[place] = self._before[place] + backend.restarts
 
     def all_stopped(self) -> None:
         """Nobody looks after them, and without that none goes on."""
         self._states[:] = STOPPED
+
+    def all_restart(self) -> None:
+        """Who looked after them is gone, and with it they; its successor, not born yet, starts them
+        again, and knows of no restart before."""
+        self.all_stopped()
+        self._before = self._restarts + 1
+        self._restarts[:] = self._before

@@ -1,4 +1,4 @@
-"""The parent: it opens the port, starts the others, and starts again those that die."""
+"""The parent: it opens the port, starts the others, and starts again those that die or hang."""
 
 import gc
 import logging
@@ -22,6 +22,7 @@ from server.config import Config, ConfigError
 from server.launch import Served, no_door, shown
 from server.processes import backend_process, front, model_process
 from server.processes.handing import Doorman
+from server.processes.heartbeat import BEAT_SEC, Heartbeats
 from server.processes.lifeline import Lifeline
 from server.processes.notice_board import NoticeBoard
 from server.processes.seating import Table
@@ -70,6 +71,8 @@ class Parent:
         self._doorman = Doorman(
             self._table.talking, lambda number: int(self._table.adopted[number]), count
         )
+        self._heartbeats = Heartbeats(len(self._table.pids))
+        self._look_at = time.monotonic() + BEAT_SEC  # whether all are well
         self._board = NoticeBoard(list(settings.backends))
         self._backends = Member("backends", self._live_as_backends) if settings.backends else None
         self._models = Member("models", self._live_as_models)
@@ -93,6 +96,7 @@ class Parent:
             self._start_who_is_due()
             for key, _ in self._selector.select(self._timeout()):
                 key.data()
+            self._end_who_hangs()
             self._bury()
             self._offer_again()
             self._end()
@@ -123,6 +127,7 @@ class Parent:
     def _timeout(self) -> float | None:
         due = [member.due for member in self._members if member.due is not None]
         due += [self._kill_at] if self._kill_at is not None else []
+        due += [self._look_at] if not self._stops else []
         due += [time.monotonic() + BUSY_SEC] if self._doorman.waiting else []
         return max(0.0, min(due) - time.monotonic()) if due else None
 
@@ -174,6 +179,7 @@ class Parent:
         if not is_ready or self._stops:
             return
         member.ready = True
+        self._heartbeats.begin(self._place(member))
         if member.front is not None:
             assert member.hall is not None, "fronts have one"
             self._doorman.opened(member.front, member.hall)
@@ -223,6 +229,17 @@ class Parent:
             if not self._doorman.waiting:
                 self._selector.register(self._door, selectors.EVENT_READ, self._on_door)
 
+    def _end_who_hangs(self) -> None:
+        """Whoever was ready and gives no sign of life: as one that died, it is started again."""
+        if self._stops or time.monotonic() < self._look_at:
+            return
+        self._look_at = time.monotonic() + BEAT_SEC
+        for member in (self._models, *self._fronts):
+            if member.ready and self._heartbeats.hangs(self._place(member)):
+                log.error("%s: no sign of life, it is ended", member.name)
+                self._heartbeats.begin(self._place(member))
+                _tell(member, signal.SIGKILL)
+
     def _bury(self) -> None:
         for member in self._members:
             if not member.pid:
@@ -248,6 +265,8 @@ class Parent:
         if member.starts == 1 and not was_ready:  # it said why
             self._stop(code if code > 0 else 1)
             return
+        if member is self._backends:
+            self._board.all_restart()
         if time.monotonic() - member.born > STEADY_SEC:
             member.pause = FIRST_PAUSE_SEC
         log.error("%s ended with %d; it is started again", member.name, code)
@@ -338,8 +357,10 @@ class Parent:
     def _live_as_backends(self, _: Member, ready: int) -> None:
         backend_process.run(self._settings.backends, self._board, lambda: _say_ready(ready))
 
-    def _live_as_models(self, _: Member, ready: int) -> None:
-        model_process.run(self._settings, self._folder / "models", lambda: _say_ready(ready))
+    def _live_as_models(self, member: Member, ready: int) -> None:
+        alive = self._heartbeats.beating(self._place(member))
+        path = self._folder / "models"
+        model_process.run(self._settings, path, alive, lambda: _say_ready(ready))
 
     def _live_as_front(self, member: Member, ready: int) -> None:
         assert member.front is not None and member.hall is not None, "it is one"
@@ -353,6 +374,7 @@ class Parent:
                 member.hall,
                 is_first=member.starts == 1,
                 supervised=self._board,
+                alive=self._heartbeats.beating(self._place(member)),
                 ready=lambda: _say_ready(ready),
             ),
         )
