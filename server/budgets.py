@@ -3,7 +3,6 @@
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
 from ipaddress import IPv6Address, ip_address
 
 from server.neighbours import is_this_machine
@@ -12,10 +11,26 @@ REMEMBERED = 4096  # subscribers
 SUBSCRIBER_BITS = 64  # of an IPv6 address: all that differ only after these are one subscriber's
 
 
-@dataclass(slots=True)
-class _Bucket:
-    tokens: float
-    filled: float  # when
+class Bucket:
+    """Tokens that come back at a steady rate."""
+
+    def __init__(self, per_sec: float, most: float, now: float) -> None:
+        self.filled = now  # when
+        self._per_sec = per_sec
+        self._most = self._tokens = most
+
+    def take(self, amount: float, now: float) -> bool:
+        """So many of them, or none and False."""
+        self._tokens = min(self._most, self._tokens + (now - self.filled) * self._per_sec)
+        self.filled = now
+        if self._tokens < amount:
+            return False
+        self._tokens -= amount
+        return True
+
+    def wait_sec(self, amount: float) -> float:
+        """Until there could be so many."""
+        return max(0.0, (amount - self._tokens) / self._per_sec)
 
 
 class Budget:
@@ -31,7 +46,7 @@ class Budget:
         self._per_sec = per_sec
         self._most = most
         self._now = now
-        self._buckets: OrderedDict[str, _Bucket] = OrderedDict()  # last used last
+        self._buckets: OrderedDict[str, Bucket] = OrderedDict()  # last used last
 
     def __len__(self) -> int:
         return len(self._buckets)
@@ -40,22 +55,16 @@ class Budget:
         """So many tokens from the subscriber's bucket, or none of them and False."""
         now = self._now()
         self._forget_full(now)
-        bucket = self._buckets.pop(whose, None) or _Bucket(self._most, now)
-        bucket.tokens = min(self._most, bucket.tokens + (now - bucket.filled) * self._per_sec)
-        bucket.filled = now
+        bucket = self._buckets.pop(whose, None) or Bucket(self._per_sec, self._most, now)
         self._buckets[whose] = bucket
         if len(self._buckets) > REMEMBERED:
             self._buckets.popitem(last=False)
-        if bucket.tokens < amount:
-            return False
-        bucket.tokens -= amount
-        return True
+        return bucket.take(amount, now)
 
     def wait_sec(self, whose: str, amount: float = 1.0) -> float:
         """Until they could have so many."""
         bucket = self._buckets.get(whose)
-        missing = amount - bucket.tokens if bucket else 0.0
-        return max(0.0, missing / self._per_sec)
+        return bucket.wait_sec(amount) if bucket else 0.0
 
     def _forget_full(self, now: float) -> None:
         """Whoever has used nothing for so long has all again, as if never seen."""

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.requests import HTTPConnection
 
 from models.types import WIRE_RATE
-from server.budgets import subscriber
+from server.budgets import Bucket, subscriber
 from server.errors import ClientError
 from server.http_refusals import Refusal
 from server.vitals import Limit, Vitals
@@ -77,23 +77,6 @@ class Shared(Protocol):
     def ahead(self, seconds: float) -> bool: ...
 
 
-class _Bucket:
-    """Tokens that come back at a steady rate."""
-
-    def __init__(self, per_sec: float, most: float, now: float) -> None:
-        self._per_sec = per_sec
-        self._most = self._tokens = most
-        self._filled = now
-
-    def take(self, amount: float, now: float) -> bool:
-        self._tokens = min(self._most, self._tokens + (now - self._filled) * self._per_sec)
-        self._filled = now
-        if self._tokens < amount:
-            return False
-        self._tokens -= amount
-        return True
-
-
 class Meter:
     """One conversation's use of what there is. Times are of the clock it is paced by.
 
@@ -112,8 +95,8 @@ class Meter:
         self._vitals = vitals or Vitals()
         self._began = self._last = now
         often, much = limits.messages_per_sec, limits.bytes_per_sec
-        self._messages = _Bucket(often, limits.messages_burst, now) if often else None
-        self._bytes = _Bucket(much, limits.bytes_burst, now) if much else None
+        self._messages = Bucket(often, limits.messages_burst, now) if often else None
+        self._bytes = Bucket(much, limits.bytes_burst, now) if much else None
         self._ahead_since = now  # sound received since then is compared with the time since then
         self._samples = 0
         self._in_time_sec = JITTER_SEC  # of sound that could have been spoken, and has not come
