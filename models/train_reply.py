@@ -25,7 +25,7 @@ from models.tuning import adapters, emobank, examples
 from models.tuning.base import PACKAGED, Base
 from models.tuning.base import load as load_base
 from models.tuning.curves import draw
-from models.tuning.emobank import Perspective, Sentence
+from models.tuning.emobank import Perspective, Sentence, Sides
 from models.tuning.encoded import forked
 from models.tuning.examples import Example, Stage
 from models.tuning.lesson import Recipe, Step, fingerprint, learn, read_log
@@ -53,15 +53,6 @@ class Taught(StrEnum):
 
     SIMPLE = "simple"  # plain ones: all that a network of a hundred million numbers can follow
     AUTHOR = "author"  # the corpus's own, for larger ones
-
-
-class Sides(StrEnum):
-    """Whose emotion of EmoBank's is learned."""
-
-    BOTH = "both"
-    WRITER = "writer"
-    READER = "reader"
-    NONE = "none"
 
 
 @dataclass(frozen=True, slots=True)

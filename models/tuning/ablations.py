@@ -21,8 +21,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from models.adapter_files import SUM
-from models.train_reply import Sides
-from models.tuning.emobank import Perspective
+from models.tuning.emobank import Perspective, Sides
 
 # The genres that are learned from in each fold; the rest are the others.
 FOLDS = (

@@ -40,6 +40,15 @@ class Perspective(StrEnum):
     READER = "reader"
 
 
+class Sides(StrEnum):
+    """Whose emotion is learned."""
+
+    BOTH = "both"
+    WRITER = "writer"
+    READER = "reader"
+    NONE = "none"
+
+
 @dataclass(frozen=True, slots=True)
 class Sentence:
     id: str
