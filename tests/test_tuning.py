@@ -24,12 +24,11 @@ from models import adapter_files, reply_gguf, train_reply, weights
 from models.corpus import simple
 from models.corpus.exchange import Split, Way, load
 from models.percept import Affect
-from models.train_reply import Sides
 from models.tuning import adapters, examples
 from models.tuning.base import Base
 from models.tuning.base import load as load_base
 from models.tuning.curves import svg
-from models.tuning.emobank import Perspective, Sentence, of_genres
+from models.tuning.emobank import Perspective, Sentence, Sides, of_genres
 from models.tuning.encoded import UNSAID, Encoded, Fork, batches, encode, fork, forked, padded
 from models.tuning.examples import Example
 from models.tuning.lesson import (
