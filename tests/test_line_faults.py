@@ -252,5 +252,8 @@ async def test_a_hundred_lost_clients_leave_nothing_behind(tmp_path: Path) -> No
 
 
 def is_finished(folder: Path) -> bool:
-    kept = SessionFile.model_validate_json((folder / SESSION_FILE).read_bytes())
+    try:
+        kept = SessionFile.model_validate_json((folder / SESSION_FILE).read_bytes())
+    except FileNotFoundError:  # it is being moved to where it will stay
+        return False
     return kept.state == "finished"

@@ -64,3 +64,16 @@ def test_a_leak_would_be_told_from_warming_up() -> None:
         flat.memory.append((visit, 150 + min(visit, 300) / 20 + visit % 7))
         leaking.memory.append((visit, 150 + min(visit, 300) / 20 + 0.008 * visit))
     assert flat.each_kb < EACH_KB < leaking.each_kb
+
+
+def test_what_stays_behind_with_every_visit_is_told_from_a_size_found_once() -> None:
+    def grown(*steps: tuple[int, float], each_kb: float = 0.0) -> float:
+        sizes = [
+            (at, 150 + each_kb * at / 1e3 + sum(mb for begin, mb in steps if at >= begin))
+            for at in range(0, 1000, 20)
+        ]
+        return Visits(1000, sizes).each_kb
+
+    assert grown((100, 40.0), (740, 8.0)) <= 1e-6
+    assert grown((100, 40.0), (740, 8.0), each_kb=8.0) >= EACH_KB
+    assert Visits(100, [(0, 1.0), (50, 2.0), (60, 3.0), (80, 3.0)]).each_kb > 0

@@ -21,8 +21,9 @@ from tests.soak import FLAGS
 from tests.talker import play_until, talking
 
 WARM = 0.5  # of the visits, in which caches fill and the allocator finds its size
-# kB by which memory may seem to grow with each visit after that. It was seen to by 0.1 and 0.7;
-# a short history that stays behind adds twice as much.
+STRETCHES = 3  # into which the rest is cut
+# kB by which memory may seem to grow with each visit. It was seen to by 0.7 at most; a short
+# history that stays behind adds twice as much.
 EACH_KB = 4.0
 
 
@@ -38,10 +39,13 @@ class Visits:
 
     @property
     def each_kb(self) -> float:
-        """By which memory grew with a visit, by regression after warming up."""
-        warm = [each for each in self.memory if each[0] >= WARM * self.wanted]
-        visits, sizes = np.array(warm).T
-        return float(np.polyfit(visits, sizes, 1)[0]) * 1e3
+        """By which memory grew with a visit, in the middle one of some stretches after warming up.
+
+        What stays behind does so in every stretch; the allocator takes a few megabytes once.
+        """
+        warm = np.array([each for each in self.memory if each[0] >= WARM * self.wanted])
+        stretches = np.array_split(warm, max(1, min(STRETCHES, len(warm) // 2)))
+        return float(np.median([np.polyfit(*each.T, 1)[0] for each in stretches])) * 1e3
 
     def report(self) -> dict[str, Any]:
         sizes = [size for _, size in self.memory]
