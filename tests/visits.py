@@ -45,7 +45,8 @@ class Visits:
         """
         warm = np.array([each for each in self.memory if each[0] >= WARM * self.wanted])
         stretches = np.array_split(warm, max(1, min(STRETCHES, len(warm) // 2)))
-        return float(np.median([np.polyfit(*each.T, 1)[0] for each in stretches])) * 1e3
+        slopes = [np.polyfit(each[:, 0], each[:, 1], 1)[0] for each in stretches]
+        return float(np.median(slopes)) * 1e3
 
     def report(self) -> dict[str, Any]:
         sizes = [size for _, size in self.memory]
