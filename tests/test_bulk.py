@@ -3,8 +3,9 @@
 import asyncio
 import time
 from base64 import b64encode
-from collections.abc import Callable
-from contextlib import aclosing, suppress
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import aclosing, asynccontextmanager, suppress
+from itertools import count
 from typing import Any
 
 import orjson
@@ -23,6 +24,23 @@ from tests.talker import talking
 LIST, SETTINGS = '{"type":"x","more":[%s]}', '{"type":"session.update","session":{"tools":[%s]}}'
 SOUND = b64encode(bytes(range(256)) * 200).decode()
 CROWD = ",".join(['{"a":[1,2]}'] * 500_000)
+
+
+@asynccontextmanager
+async def somebody_else() -> AsyncGenerator[Iterator[int], None]:
+    """Whose turns of the event loop are counted: the next number is how many they had."""
+    turns = count()
+
+    async def take_turns() -> None:
+        while True:
+            next(turns)
+            await asyncio.sleep(0)
+
+    working = asyncio.create_task(take_turns())
+    try:
+        yield turns
+    finally:
+        working.cancel()
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -181,19 +199,10 @@ def test_sound_is_apart_from_text() -> None:
 
 async def test_sound_in_pieces_is_the_same_sound_and_others_get_their_turn() -> None:
     raw = bytes(range(256)) * (PIECE // 100)
-    turns = 0
-
-    async def other() -> None:
-        nonlocal turns
-        while True:
-            turns += 1
-            await asyncio.sleep(0)
-
-    working = asyncio.create_task(other())
-    for end in (0, 1, 2):
-        assert await decode_audio(b64encode(raw[end:]).decode()) == raw[end:]
-    working.cancel()
-    assert turns > 3
+    async with somebody_else() as turns:
+        for end in (0, 1, 2):
+            assert await decode_audio(b64encode(raw[end:]).decode()) == raw[end:]
+    assert next(turns) > 3
 
 
 @pytest.mark.parametrize(
@@ -236,19 +245,9 @@ class Silent:
 
 
 async def test_whoever_sends_much_at_once_lets_others_have_their_turn_in_between() -> None:
-    turns = 0
-
-    async def other() -> None:
-        nonlocal turns
-        while True:
-            turns += 1
-            await asyncio.sleep(0)
-
     waiting = ["x" * (TURN_BYTES // 2 + 1)] * 40
     link = WebSocketLink(Silent(), None, waiting)  # type: ignore[arg-type]
-    working = asyncio.create_task(other())
-    async with aclosing(link.messages()) as messages:
+    async with somebody_else() as turns, aclosing(link.messages()) as messages:
         for _ in waiting:
             await anext(messages)
-    working.cancel()
-    assert turns >= 20
+    assert next(turns) >= 20
