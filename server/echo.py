@@ -177,7 +177,7 @@ class EchoGuard:
         """Look where the reply still is in the frame, and learn; how alike they are there."""
         end = at + _AHEAD
         first = max(min(self._changed, end - FRAME), end - ROWS * FRAME)
-        blocks = min(ROWS, (end - first + PAST) // FRAME + 2)
+        blocks = min(ROWS, -(-(end - first) // FRAME))
         length = (blocks + 1) * FRAME + PAST
         self._search.hear(
             self._error.read(at - PAST, FRAME + PAST), self._reply.read(end - length, length)

@@ -1,6 +1,8 @@
 """Likelihood in torch, where the network can be looked into; what is read is read once."""
 
 from collections.abc import Sequence
+from copy import deepcopy
+from os.path import commonprefix
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,8 @@ class TorchWeigher:
     def __init__(self, base: Base) -> None:
         self._network = base.network.eval()
         self._tokenizer = base.tokenizer
+        self._read: list[int] = []
+        self._memory: Any = DynamicCache(config=base.network.config)  # of what was read
 
     @classmethod
     def of(cls, name: str, folders: Sequence[Path], device: str = "cpu") -> "TorchWeigher":
@@ -47,14 +51,8 @@ class TorchWeigher:
         """The log-probability of every token of each tail after the same beginning."""
         with torch.inference_mode():
             device = next(self._network.parameters()).device
-            memory: Any = DynamicCache(config=self._network.config)
             # All but the last token are remembered: the last one's outcome differs by row anyway.
-            self._network(
-                input_ids=torch.tensor([before[:-1]], device=device),
-                past_key_values=memory,
-                use_cache=True,
-                logits_to_keep=1,
-            )
+            memory = self._remembered(before[:-1], device)
             memory.batch_repeat_interleave(len(tails))
             width = max(map(len, tails))
             rows = [[before[-1], *tail[:-1]] for tail in tails]
@@ -68,3 +66,18 @@ class TorchWeigher:
                 [float(chances[row, at, token]) for at, token in enumerate(tail)]
                 for row, tail in enumerate(tails)
             ]
+
+    def _remembered(self, tokens: Sequence[int], device: torch.device) -> Any:
+        """What is remembered of tokens; where they begin as the last ones did, that is kept."""
+        same = len(commonprefix([self._read, list(tokens)]))
+        if same < len(self._read):
+            self._memory.crop(same - len(self._read))
+        if more := tokens[same:]:
+            self._network(
+                input_ids=torch.tensor([more], device=device),
+                past_key_values=self._memory,
+                use_cache=True,
+                logits_to_keep=1,
+            )
+        self._read = list(tokens)
+        return deepcopy(self._memory)
