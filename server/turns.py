@@ -13,6 +13,7 @@ FRAME_MS = FRAME * 1000 // EAR_RATE  # 32
 HYSTERESIS = 0.15  # once speaking, this much less probability still counts as voice
 START_FRAMES, START_WINDOW = 3, 4  # this many voiced frames of so many open a turn: about 100 ms
 ALERT_START_FRAMES = 2  # the same when someone may be interrupting: a false alarm costs little then
+ALERT_SURE = 0.8  # ... and then one frame is enough that is a voice as surely as this
 PAUSE_MS = 96  # the first short silence: time to begin to think
 ASK_MS = 200  # the silence after which a turn may be over
 HALF_SURE_MS = 480  # the same, when the judge leans to the end but has been wrong like this
@@ -115,9 +116,12 @@ class TurnDetector:
         """
         self.heard += FRAME
         floor = self.options.threshold - (HYSTERESIS if self._speaking else 0.0)
-        voiced = (self._vad(frame) if voice is None else voice) >= max(floor, 0.01)
+        if voice is None:
+            voice = self._vad(frame)
+        voiced = voice >= max(floor, 0.01)
         if not self._speaking:
-            return self._wait(frame if kept is None else kept, voiced)
+            sure = self.alert and voiced and voice >= ALERT_SURE
+            return self._wait(frame if kept is None else kept, voiced, sure)
         self._utterance.append(frame)
         return self._resume() if voiced else self._fall_silent()
 
@@ -128,14 +132,14 @@ class TurnDetector:
         self._finished, self._ending = finished, ending
         return self._end() if self._over() else None
 
-    def _wait(self, frame: Samples, voiced: bool) -> SpeechStarted | None:
+    def _wait(self, frame: Samples, voiced: bool, sure: bool) -> SpeechStarted | None:
         frames = max(1, self.options.prefix_ms // FRAME_MS) + START_WINDOW
         if self._preroll.maxlen != frames:
             self._preroll = deque(self._preroll, maxlen=frames)
         self._preroll.append(frame)
         self._recent.append(voiced)
         needed = ALERT_START_FRAMES if self.alert else START_FRAMES
-        if sum(self._recent) < needed or not voiced:
+        if not sure and (sum(self._recent) < needed or not voiced):
             return None
         first = len(self._recent) - list(self._recent).index(True)  # frames since the first voice
         self._utterance = list(self._preroll)

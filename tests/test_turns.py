@@ -64,11 +64,21 @@ def test_three_voiced_frames_of_four_are_speech() -> None:
     assert hear("..xx.x..", FIXED)[5] == "S"
 
 
-def test_over_a_reply_two_voiced_frames_are_enough() -> None:
+@pytest.mark.parametrize(("voice", "frames"), [(1.0, 1), (0.8, 1), (0.7, 2), (0.5, 2)])
+def test_over_a_reply_one_sure_frame_is_enough_or_two_voiced_ones(
+    voice: float, frames: int
+) -> None:
     ear = TurnDetector(loudness, FIXED)
     ear.alert = True
-    assert ear.hear(np.ones(FRAME, np.float32)) is None
-    assert isinstance(ear.hear(np.ones(FRAME, np.float32)), SpeechStarted)
+    for _ in range(frames - 1):
+        assert ear.hear(np.full(FRAME, voice, np.float32)) is None
+    assert isinstance(ear.hear(np.full(FRAME, voice, np.float32)), SpeechStarted)
+
+
+def test_over_a_reply_too_a_frame_must_pass_the_threshold_that_was_set() -> None:
+    ear = TurnDetector(loudness, TurnOptions(threshold=0.9))
+    ear.alert = True
+    assert [ear.hear(np.full(FRAME, 0.85, np.float32)) for _ in range(4)] == [None] * 4
 
 
 def test_once_speaking_half_sure_frames_count_as_voice() -> None:
