@@ -295,7 +295,8 @@ class Floor:
         """Words came of a sound over our reply: an interruption, or nothing?"""
         assert utterance.doubt is not None, "nothing to weigh"
         speech = self._replies.speech
-        verdict = utterance.doubt.weigh(text, speech.reply.text if speech else "", final)
+        ours, voice = speech.reply.text if speech else "", self._room.ear.turns.voice
+        verdict = utterance.doubt.weigh(text, ours, voice, final)
         # A reply nobody has heard, or has heard all of, gives way to any word at all.
         all_said = speech is None or speech.reply.ended or not speech.reply.audible
         if verdict is Verdict.REAL or (final and all_said and text):
@@ -314,7 +315,8 @@ class Floor:
     async def _end_doubt(self) -> None:
         """The reply has waited long enough: give way to a word, or go on and keep an ear open."""
         doubt = self.utterance.doubt if self.utterance else None
-        verdict = doubt.late(self._room.ear.turns.heard) if doubt else None
+        turns = self._room.ear.turns
+        verdict = doubt.late(turns.heard, turns.voice) if doubt else None
         if verdict is Verdict.REAL:
             await self._take_seriously(self._present())
         elif doubt and verdict is Verdict.FALSE:

@@ -8,6 +8,7 @@ from models.types import EAR_RATE
 
 DECIDE_MS = 608  # from the first voiced frame to the decision: 700 ms from the first sound
 FIRST_LISTEN_MS, LISTEN_EVERY_MS = 256, 128  # when the doubtful sound is transcribed
+LEAST_VOICE = 4.5  # frames, each as far as it is surely a voice: in a cough are seldom so many
 
 _BACKCHANNELS = frozenset(
     """
@@ -20,7 +21,7 @@ _PHRASES = frozenset({"i see", "go on", "got it", "of course", "i know"})
 # One word of these takes the floor; any other single short word may be a hum misheard.
 _TAKES_FLOOR = frozenset(
     """
-    actually but cancel enough excuse hang hello help hey hold how listen never no nope pardon
+    actually cancel enough excuse hang hello help hey hold how listen never no nope pardon
     pause please quiet quit sorry stop wait what when where who why wrong
     """.split()  # noqa: SIM905
 )
@@ -65,22 +66,25 @@ class Doubt:
         first = self.start + FIRST_LISTEN_MS * EAR_RATE // 1000
         return heard >= max(first, listened + LISTEN_EVERY_MS * EAR_RATE // 1000)
 
-    def weigh(self, text: str, reply: str, final: bool) -> Verdict | None:
+    def weigh(self, text: str, reply: str, voice: float, final: bool) -> Verdict | None:
         """The verdict on what has been said so far; None while it may still become a word.
 
         The first half second of a sound is often misheard, and never twice the same way: until
-        the sound is over, common words count only once two looks have found them.
+        the sound is over, common words count only once two looks have found them. In a cough
+        words are heard as well: without enough `voice` nothing counts but a plea that two looks
+        have found, for it may be whispered.
         """
         content = [] if repeats(text, reply) else content_of(text)
         before, self._before = self._before, content
-        agreed = final or bool(content and before and content[0] == before[0])
-        takes_floor = bool(_TAKES_FLOOR.intersection(content)) or (agreed and len(content) >= 2)
-        if takes_floor:
+        again = bool(content and before and content[0] == before[0])
+        spoken = voice >= LEAST_VOICE
+        plea = bool(_TAKES_FLOOR.intersection(content)) and (spoken or again)
+        if plea or (spoken and (final or again) and len(content) >= 2):
             return Verdict.REAL
         return Verdict.FALSE if final else None
 
-    def late(self, heard: int) -> Verdict | None:
+    def late(self, heard: int, voice: float) -> Verdict | None:
         """The verdict when the reply has waited long enough: with a word in it, it is real."""
         if not self.holding or heard - self.start < DECIDE_MS * EAR_RATE // 1000:
             return None
-        return Verdict.REAL if self._before else Verdict.FALSE
+        return Verdict.REAL if self._before and voice >= LEAST_VOICE else Verdict.FALSE

@@ -11,6 +11,7 @@ from server.endings import Ending
 
 FRAME_MS = FRAME * 1000 // EAR_RATE  # 32
 HYSTERESIS = 0.15  # once speaking, this much less probability still counts as voice
+LEAST = 0.01  # no voice is less likely than this, whatever threshold was set
 START_FRAMES, START_WINDOW = 3, 4  # this many voiced frames of so many open a turn: about 100 ms
 ALERT_START_FRAMES = 2  # the same when someone may be interrupting: a false alarm costs little then
 ALERT_SURE = 0.8  # ... and then one frame is enough that is a voice as surely as this
@@ -75,8 +76,9 @@ class TurnDetector:
         self.options = options
         self.heard = 0  # ear samples so far
         self.alert = False  # a reply is being heard: start at less
+        self.voice = 0.0  # voiced frames of the present utterance, each as far as it is surely one
         self._vad = vad
-        self._recent: deque[bool] = deque(maxlen=START_WINDOW)
+        self._recent: deque[float] = deque(maxlen=START_WINDOW)  # how surely each is a voice
         self._preroll: deque[Samples] = deque(maxlen=2 + START_WINDOW)
         self._utterance: list[Samples] = []
         self._start = 0
@@ -115,14 +117,13 @@ class TurnDetector:
         `voice` is the probability that it holds one, if that has been found out already.
         """
         self.heard += FRAME
-        floor = self.options.threshold - (HYSTERESIS if self._speaking else 0.0)
         if voice is None:
             voice = self._vad(frame)
-        voiced = voice >= max(floor, 0.01)
         if not self._speaking:
-            sure = self.alert and voiced and voice >= ALERT_SURE
-            return self._wait(frame if kept is None else kept, voiced, sure)
+            return self._wait(frame if kept is None else kept, voice)
         self._utterance.append(frame)
+        self.voice += voice * (voice >= self.options.threshold)
+        voiced = voice >= max(LEAST, self.options.threshold - HYSTERESIS)
         return self._resume() if voiced else self._fall_silent()
 
     def judged(self, finished: float, ending: Ending = Ending.OPEN) -> SpeechEnded | None:
@@ -132,21 +133,26 @@ class TurnDetector:
         self._finished, self._ending = finished, ending
         return self._end() if self._over() else None
 
-    def _wait(self, frame: Samples, voiced: bool, sure: bool) -> SpeechStarted | None:
+    def _wait(self, frame: Samples, voice: float) -> SpeechStarted | None:
         frames = max(1, self.options.prefix_ms // FRAME_MS) + START_WINDOW
         if self._preroll.maxlen != frames:
             self._preroll = deque(self._preroll, maxlen=frames)
         self._preroll.append(frame)
-        self._recent.append(voiced)
+        self._recent.append(voice)
+        floor = max(LEAST, self.options.threshold)
+        voiced = [each >= floor for each in self._recent]
         needed = ALERT_START_FRAMES if self.alert else START_FRAMES
-        if not sure and (sum(self._recent) < needed or not voiced):
+        if self.alert and voice >= ALERT_SURE:
+            needed = 1
+        if sum(voiced) < needed or not voiced[-1]:
             return None
-        first = len(self._recent) - list(self._recent).index(True)  # frames since the first voice
+        first = len(voiced) - voiced.index(True)  # frames since the first voice
         self._utterance = list(self._preroll)
         self._preroll.clear()
         self._start = self.heard - first * FRAME
         self._speaking, self._paused, self._silent_ms = True, False, 0
         self._finished = None
+        self.voice = sum(each for each in self._recent if each >= floor)
         return SpeechStarted(self._start)
 
     def _resume(self) -> SpeechResumed | SpeechEnded | None:

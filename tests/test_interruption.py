@@ -2,6 +2,9 @@ import pytest
 
 from server.interruption import Doubt, Verdict, content_of, repeats
 
+SPOKEN = 10.0  # frames that are a voice
+COUGHED = 3.0
+
 
 @pytest.mark.parametrize(
     "text",
@@ -12,7 +15,7 @@ def test_someone_who_hums_along_says_nothing_of_their_own(text: str) -> None:
 
 
 def final(text: str, reply: str = "") -> Verdict | None:
-    return Doubt(start=0).weigh(text, reply, final=True)
+    return Doubt(start=0).weigh(text, reply, SPOKEN, final=True)
 
 
 @pytest.mark.parametrize(
@@ -37,23 +40,47 @@ def test_our_own_words_heard_back_are_no_interruption() -> None:
 
 def test_words_decide_while_they_are_spoken_once_they_are_heard_twice() -> None:
     doubt = Doubt(start=0)
-    assert doubt.weigh("If I, if I", "", final=False) is None
-    assert doubt.weigh("I have", "", final=False) is None
-    assert doubt.weigh("I have a", "", final=False) is Verdict.REAL
+    assert doubt.weigh("If I, if I", "", SPOKEN, final=False) is None
+    assert doubt.weigh("I have", "", SPOKEN, final=False) is None
+    assert doubt.weigh("I have a", "", SPOKEN, final=False) is Verdict.REAL
 
 
 def test_a_word_that_asks_for_the_floor_decides_at_once() -> None:
-    assert Doubt(start=0).weigh("Wait", "", final=False) is Verdict.REAL
+    assert Doubt(start=0).weigh("Wait", "", SPOKEN, final=False) is Verdict.REAL
+
+
+@pytest.mark.parametrize("text", ["Thank you.", "It is.", "Hey.", "This, no,"])
+def test_words_heard_in_a_cough_take_nothing(text: str) -> None:
+    assert Doubt(start=0).weigh(text, "", COUGHED, final=True) is Verdict.FALSE
+
+
+def test_a_word_heard_in_a_cough_does_not_count_when_the_reply_has_waited_long_enough() -> None:
+    doubt = Doubt(start=0)
+    assert doubt.weigh("This", "", COUGHED, final=False) is None
+    assert doubt.late(16_000, COUGHED) is Verdict.FALSE
+
+
+def test_a_whispered_plea_takes_the_word_once_it_is_heard_twice() -> None:
+    doubt = Doubt(start=0)
+    assert doubt.weigh("Stop.", "", COUGHED, final=False) is None
+    assert doubt.weigh("Stop it.", "", COUGHED, final=True) is Verdict.REAL
+
+
+def test_but_may_be_a_yawn_unless_more_follows() -> None:
+    assert final("But.") is Verdict.FALSE
+    assert final("But I") is Verdict.REAL
 
 
 def test_the_reply_waits_no_longer_than_700_ms() -> None:
     doubt = Doubt(start=16_000)
-    assert doubt.late(16_000 + 9_500) is None
-    assert doubt.late(16_000 + 11_200) is Verdict.FALSE
-    doubt.weigh("Paris", "", final=False)
-    assert doubt.late(16_000 + 11_200) is Verdict.REAL, "a sound that long, with a word in it"
+    assert doubt.late(16_000 + 9_500, SPOKEN) is None
+    assert doubt.late(16_000 + 11_200, SPOKEN) is Verdict.FALSE
+    doubt.weigh("Paris", "", SPOKEN, final=False)
+    assert doubt.late(16_000 + 11_200, SPOKEN) is Verdict.REAL, (
+        "a sound that long, with a word in it"
+    )
     doubt.holding = False
-    assert doubt.late(16_000 + 99_000) is None
+    assert doubt.late(16_000 + 99_000, SPOKEN) is None
 
 
 def test_the_sound_is_looked_at_early_and_often() -> None:

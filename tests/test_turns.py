@@ -81,6 +81,18 @@ def test_over_a_reply_too_a_frame_must_pass_the_threshold_that_was_set() -> None
     assert [ear.hear(np.full(FRAME, 0.85, np.float32)) for _ in range(4)] == [None] * 4
 
 
+def test_how_much_of_a_voice_was_heard_is_known_of_each_utterance_anew() -> None:
+    ear = TurnDetector(loudness, FIXED)
+    for level in (0.0, 0.7, 0.9, 1.0, 0.4, 0.6):  # 0.4 goes on as a voice, but is none by itself
+        ear.hear(np.full(FRAME, level, np.float32))
+    assert ear.voice == pytest.approx(0.7 + 0.9 + 1.0 + 0.6, abs=1e-6)
+    while not isinstance(ear.hear(np.zeros(FRAME, np.float32)), SpeechEnded):
+        pass
+    for level in (0.8, 0.8, 0.8):
+        ear.hear(np.full(FRAME, level, np.float32))
+    assert ear.voice == pytest.approx(2.4, abs=1e-6)
+
+
 def test_once_speaking_half_sure_frames_count_as_voice() -> None:
     assert "E" not in hear("xxx" + "~" * 20, FIXED)
     assert hear("~~~~~~~~", FIXED) == "--------"

@@ -70,12 +70,12 @@ async def measure(
     report: Report = {}
     for client in ("attune", "stock"):
         found = [
-            await _attempt(server.url, client, sound, place, True, step, consent)
+            await attempt(server.url, client, sound, place, True, step, consent)
             for place, sound in enumerate(people)
         ]
         report[client] = {**_interruptions(_valid(found)), "void": _void(people, found)}
     found = [
-        await _attempt(server.url, "attune", sound, place, False, step, consent)
+        await attempt(server.url, "attune", sound, place, False, step, consent)
         for place, sound in enumerate(harmless)
     ]
     report["not_interruptions"] = {**_harmless(_valid(found)), "void": _void(harmless, found)}
@@ -91,7 +91,7 @@ def _void(sounds: Sequence[Sound], found: Sequence[Attempt | None]) -> list[str]
     return [sound.name for sound, each in zip(sounds, found, strict=True) if each is None]
 
 
-async def _attempt(
+async def attempt(
     url: str,
     client: Client,
     sound: Sound,
@@ -240,10 +240,11 @@ def _names(found: Sequence[Attempt]) -> list[str]:
     return [each.name for each in found]
 
 
-def _details(found: Sequence[Attempt]) -> list[Report]:
-    def rounded(value: float | None) -> float | None:
-        return None if value is None else round(value, 1)
+def rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 1)
 
+
+def _details(found: Sequence[Attempt]) -> list[Report]:
     return [
         {
             "name": each.name,

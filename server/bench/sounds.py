@@ -3,6 +3,7 @@
 import csv
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from models.protocols import Speaker
 from models.style import PLAIN, Style
 from models.types import WIRE_RATE, AudioChunk, Samples
-from server.client import VOICE_FRAME, read_speech, voice_span, voiced_frames
+from server.client import VOICE_FRAME, CallError, read_speech, voice_span, voiced_frames
 from server.config import ROOT
 
 SPEECH = ROOT / "tests" / "data" / "speech"
@@ -34,6 +35,8 @@ TURNS = (
 ASIDES = ("Mm-hm.", "Yeah.", "Okay.", "Right.", "Uh-huh.", "I see.")
 ASIDE_SPEEDS = (1.0, 0.85)
 
+ENDINGS = (".wav", ".flac", ".ogg")  # of files of one's own
+
 Kind = Literal["recorded", "synthesised", "noise", "backchannel"]
 
 
@@ -56,6 +59,14 @@ class Sound:
 
 def sound(name: str, kind: Kind, samples: Samples) -> Sound:
     return Sound(name, kind, samples, *voice_span(samples))
+
+
+def files_in(folder: Path) -> list[Path]:
+    """Its sounds, and those of the folders in it."""
+    files = sorted(file for file in folder.rglob("*") if file.suffix.lower() in ENDINGS)
+    if not files:
+        raise CallError(f"no {', '.join(ENDINGS)} file in {folder}")
+    return files
 
 
 def recorded() -> list[Sound]:

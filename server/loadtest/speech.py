@@ -14,13 +14,12 @@ from models import registry
 from models.protocols import Speaker
 from models.style import Style
 from models.types import WIRE_RATE
-from server.bench.sounds import ASIDES, Sound, recorded_turns, sound, synthesised, voiced
+from server.bench.sounds import ASIDES, Sound, files_in, recorded_turns, sound, synthesised, voiced
 from server.bench.talkers import VOICE_LEVEL
-from server.client import CallError, read_speech
+from server.client import read_speech
 from server.config import PROFILES
 from server.loadtest.marks import mark, sentences
 
-ENDINGS = (".wav", ".flac", ".ogg")
 INDEX = "speech.json"
 NOISES = 12
 NOISE_SEC = (1.2, 3.0)
@@ -72,10 +71,10 @@ def noises(seed: int) -> list[Saying]:
 
 def own(folder: Path) -> list[Sound]:
     """The recordings of a folder: each one a whole turn."""
-    files = sorted(file for file in folder.rglob("*") if file.suffix.lower() in ENDINGS)
-    if not files:
-        raise CallError(f"no {', '.join(ENDINGS)} file in {folder}")
-    return [sound(str(file.relative_to(folder)), "recorded", read_speech(file)) for file in files]
+    return [
+        sound(str(file.relative_to(folder)), "recorded", read_speech(file))
+        for file in files_in(folder)
+    ]
 
 
 def keep(said: Sequence[Saying], folder: Path) -> None:
