@@ -18,7 +18,7 @@ ALERT_SURE = 0.8  # ... and then one frame is enough that is a voice as surely a
 PAUSE_MS = 96  # the first short silence: time to begin to think
 ASK_MS = 200  # the silence after which a turn may be over
 HALF_SURE_MS = 480  # the same, when the judge leans to the end but has been wrong like this
-WAVERING_MS, TRAILING_MS = 560, 1_000  # the same, when the words may, or must, go on
+WAVERING_MS, MORE_MS = 560, 1_000  # the same, when the words may, or must, go on
 # The same, when the voice sounds unfinished but the words make a whole sentence, or could.
 SENTENCE_MS = {"low": 2_400, "medium": 1_200, "auto": 640, "high": 480}
 UNCLEAR_MS = {"low": 4_800, "medium": 2_400, "auto": 1_280, "high": 960}
@@ -191,8 +191,8 @@ class TurnDetector:
                 return SENTENCE_MS[eagerness]
             trailing = self._ending is Ending.TRAILING
             return (MAX_WAIT_MS if trailing else UNCLEAR_MS)[eagerness]
-        if self._ending is Ending.TRAILING:
-            return TRAILING_MS
+        if self._ending in (Ending.TRAILING, Ending.ANNOUNCING):
+            return MORE_MS
         if self._ending is Ending.WAVERING:
             return WAVERING_MS
         return ASK_MS if finished >= QUITE_SURE[eagerness] else HALF_SURE_MS

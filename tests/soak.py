@@ -1,5 +1,8 @@
 """python -m tests.soak: an hour of conversation with ten talkers, as fast as the machine can.
 
+What it does by the wall clock, such as collecting garbage, it does seldom then: `--pace` holds
+them back.
+
 They talk to a real server with stand-in models on the samples clock, and are recorded. Its memory
 must stay flat once it is warm, both recorded channels must lie where they were heard to the sample,
 and every folder must be whole.
@@ -73,13 +76,18 @@ class Soak:
 class Pace:
     """Keeps talkers within a second of each other, so that one sample of memory is of one time."""
 
-    def __init__(self, talkers: int, reached: Callable[[int], None]) -> None:
+    def __init__(self, talkers: int, times_life: float, reached: Callable[[int], None]) -> None:
+        """Takes how many times as fast as life they may go at most; 0: as they can."""
         self._barrier = asyncio.Barrier(talkers)
+        self._seconds = 1 / times_life if times_life else 0.0
+        self._began = time.monotonic()
         self._reached = reached
 
     async def second(self, number: int) -> None:
         if await self._barrier.wait() == 0:
             self._reached(number)
+        due = self._began + number * self._seconds
+        await asyncio.sleep(max(0.0, due - time.monotonic()))
 
 
 async def _talk(talker: Talker, number: int, soak: Soak, pace: Pace) -> Loudspeaker:
@@ -156,7 +164,9 @@ def _state(folder: Path) -> str:
     return SessionFile.model_validate_json((folder / SESSION_FILE).read_bytes()).state
 
 
-async def soaked(talkers: int, seconds: int, runs: Path, every: int = 5) -> Soak:
+async def soaked(
+    talkers: int, seconds: int, runs: Path, times_life: float = 0.0, every: int = 5
+) -> Soak:
     """Let them talk, look at the server's memory every so many seconds, and check the disk."""
     soak = Soak(talkers, seconds)
     began = time.monotonic()
@@ -166,7 +176,7 @@ async def soaked(talkers: int, seconds: int, runs: Path, every: int = 5) -> Soak
             if second % every == 0:
                 soak.memory.append((second, _memory_mb(server)))
 
-        pace = Pace(talkers, reached)
+        pace = Pace(talkers, times_life, reached)
         lived = await asyncio.gather(
             *(_live(server.url, number, soak, pace) for number in range(talkers))
         )
@@ -183,11 +193,14 @@ def _memory_mb(server: Served) -> float:
 def main(
     talkers: Annotated[int, typer.Option(min=1, help="At once.")] = 10,
     minutes: Annotated[float, typer.Option(min=0.5, help="Of session time.")] = 60,
+    pace: Annotated[
+        float, typer.Option(min=0, help="Times as fast as life, at most; 0: as it can.")
+    ] = 0.0,
     out: Annotated[Path | None, typer.Option(help="Write what was seen here, as JSON.")] = None,
 ) -> None:
     """Soak the server, print what was seen, and fail if anything is wrong."""
     with tempfile.TemporaryDirectory() as runs:
-        soak = asyncio.run(soaked(talkers, round(60 * minutes), Path(runs)))
+        soak = asyncio.run(soaked(talkers, round(60 * minutes), Path(runs), pace))
     found = json.dumps({**soak.report(), "memory": soak.memory if out else None}, indent=1)
     if out:
         out.write_text(found + "\n", "utf-8")

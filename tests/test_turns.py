@@ -126,6 +126,7 @@ def test_an_unfinished_voice_is_waited_for_the_longer_the_less_the_words_are_who
     assert waits == {
         Ending.COMPLETE: (400, 1),
         Ending.WAVERING: (900, 2),
+        Ending.ANNOUNCING: (900, 2),
         Ending.OPEN: (900, 2),
         Ending.TRAILING: (1900, 3),
     }
@@ -135,7 +136,8 @@ def test_without_a_verdict_the_limit_holds_too() -> None:
     assert "E" in hear("xxxx" + "." * 70, JUDGED)
 
 
-def test_words_that_trail_off_are_given_longer() -> None:
+@pytest.mark.parametrize("words", [Ending.TRAILING, Ending.ANNOUNCING])
+def test_words_after_which_more_must_come_are_given_longer(words: Ending) -> None:
     ear = TurnDetector(loudness, JUDGED)
     for _ in range(4):
         ear.hear(np.ones(FRAME, np.float32))
@@ -144,7 +146,7 @@ def test_words_that_trail_off_are_given_longer() -> None:
         silent += 1
         event = ear.hear(np.zeros(FRAME, np.float32))
         if isinstance(event, SpeechPaused):
-            assert ear.judged(0.9, Ending.TRAILING) is None
+            assert ear.judged(0.9, words) is None
         if isinstance(event, SpeechEnded):
             break
     assert 1_000 <= silent * 32 < 1_064
