@@ -1,6 +1,7 @@
 """Evaluating the reply model: what is asked, what is counted, and what readers may not know."""
 
 import json
+import math
 import threading
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -386,6 +387,8 @@ def test_a_sentence_is_felt_one_scale_after_the_other() -> None:
     assert [begun for _, begun, _ in scale.asked] == ["", "Happy,", "Happy, calm,"]
     assert "who reads this" in scale.asked[0][0]
     assert all(len(ways) == 5 for _, _, ways in scale.asked)
+    leaning = found["valence"][0].expected  # "happy" is e times as likely as each other word
+    assert leaning == pytest.approx((0 + 1 + 2 + 3 + 4 * math.e) / (4 + math.e))
     assert {kind: rows[0].right for kind, rows in found.items()} == {
         "valence": 1.0,
         "arousal": 1.0,

@@ -49,7 +49,8 @@ def test_an_unknown_genre_is_told() -> None:
 
 
 def test_scales_are_summed_up_and_a_sentence_stands_or_falls_as_one() -> None:
-    right, wrong = [Guess("x", 0, 1.0), Guess("x", 4, 5.0)] * 5, [Guess("x", 0, 5.0)] * 10
+    right = [Guess("x", 0, 0.1, 1.0), Guess("x", 4, 3.9, 5.0)] * 5
+    wrong = [Guess("x", 0, 0.1, 5.0)] * 10
     found = summed_up({"valence": right, "arousal": wrong})
     assert found["accuracy"]["value"] == 0.5
     assert (found["accuracy"]["n"], found["accuracy"]["groups"]) == (20, 10)

@@ -32,6 +32,7 @@ class Guess:
 
     genre: str
     chosen: int
+    expected: float  # the mean of the steps, each as likely as it was found to be
     felt: float
 
     @property
@@ -54,9 +55,16 @@ def guesses(
             weights = weigher.endings(turns, begun, ways)
             chosen = max(range(len(ways)), key=weights.__getitem__)
             begun += ways[chosen]
-            found[scale].append(Guess(genre(sentence.id), chosen, of(sentence.felt[side])))
+            felt = of(sentence.felt[side])
+            found[scale].append(Guess(genre(sentence.id), chosen, _mean_step(weights), felt))
         report(number)
     return found
+
+
+def _mean_step(weights: Sequence[float]) -> float:
+    """Who always chooses the middle may still lean to where it should: this tells."""
+    chances = np.exp(np.array(weights) - max(weights))
+    return float(chances @ np.arange(len(chances)) / chances.sum())
 
 
 def _going_on(begun: str, word: str, scale: str) -> str:
@@ -84,7 +92,7 @@ def _counted(rows: Sequence[Guess], seed: int) -> dict[str, Any]:
     return {
         "accuracy": figure([[row.right] for row in rows], seed),
         "commonest": round(max(steps.values(), default=0) / max(1, len(rows)), 4),
-        "r": pearson([row.chosen for row in rows], [row.felt for row in rows]),
+        "r": pearson([row.expected for row in rows], [row.felt for row in rows]),
     }
 
 

@@ -53,7 +53,7 @@ def summed_up(found: Mapping[str, Sequence[Guess]]) -> dict[str, Any]:
     """Over the three scales: how often right, and how well each goes along with what was felt."""
     by_sentence = zip(*found.values(), strict=True)  # the scales of one stand or fall together
     r = {
-        scale: pearson([row.chosen for row in rows], [row.felt for row in rows])
+        scale: pearson([row.expected for row in rows], [row.felt for row in rows])
         for scale, rows in found.items()
     }
     return {
