@@ -1,6 +1,5 @@
 """A server with OpenAI's HTTP interface, and a sentence for every way it can fail us."""
 
-import ssl
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
@@ -58,8 +57,7 @@ class OpenAIServer:
         self._timeout_sec = timeout_sec
         self._timeout = httpx2.Timeout(timeout_sec, connect=CONNECT_SEC)
         self._places = Places(concurrency)
-        # Made once, and only where it is needed: it takes longer than a connection.
-        self._tls = ssl.create_default_context() if address.scheme == "https" else False
+        self._tls = peer.trusted(address)
 
     def failed(self, how: str, kind: type[BackendError] = BackendError) -> BackendError:
         return kind(self._role, f"The {self._name} {how.rstrip('.')}.")

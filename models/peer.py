@@ -1,5 +1,8 @@
 """What servers we ask over HTTP have in common: an address, a key, and errors in words."""
 
+import ssl
+from functools import cache
+
 import httpx2
 import orjson
 
@@ -27,6 +30,20 @@ def checked(role: str, name: str, url: str) -> httpx2.URL:
             role, f"The {name}'s URL is {url!r}, and ports are numbers from 1 to {LAST_PORT}."
         )
     return address
+
+
+def trusted(url: str | httpx2.URL) -> ssl.SSLContext | bool:
+    """What a client is to verify this server with: nothing where it does not speak TLS.
+
+    Made once, and only where it is needed: it takes longer than a connection, and nobody else in
+    the process does anything meanwhile.
+    """
+    return _authorities() if httpx2.URL(url).scheme == "https" else False
+
+
+@cache
+def _authorities() -> ssl.SSLContext:
+    return ssl.create_default_context()
 
 
 def authorization(role: str, name: str, api_key: str | None) -> dict[str, str]:

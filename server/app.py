@@ -160,8 +160,8 @@ def create(
         try:
             if not may_connect(socket.headers, config):
                 raise Refusal(403, FROM_ELSEWHERE, "origin_not_allowed")
-            bell.ring(socket)
             wish = guests.admit(socket)
+            bell.ring(socket)  # counts only whom a token let in: no stranger can use it up
         except Refusal as refusal:
             await turn_away(socket, refusal)
             return

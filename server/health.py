@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 
+from models.peer import trusted
 from models.registry import Choice
 from server.neighbours import address, is_this_machine
 
@@ -40,7 +41,9 @@ Ask = Callable[[str], Awaitable[int]]
 
 async def status_of(url: str) -> int:
     """What a server answers to a plain question; it need not know us for that."""
-    async with httpx2.AsyncClient(timeout=PATIENCE_SEC, trust_env=False) as client:
+    async with httpx2.AsyncClient(
+        timeout=PATIENCE_SEC, trust_env=False, verify=trusted(url)
+    ) as client:
         return (await client.get(url)).status_code
 
 

@@ -15,6 +15,7 @@ from typing import Literal
 import httpx2
 
 from models.backoff import Backoff
+from models.peer import trusted
 from server.config import PREFIX, ROOT, BackendProcess
 from server.readiness import Backend
 
@@ -153,7 +154,9 @@ async def _answers(url: str, patience_sec: float) -> bool:
     try:
         async with (
             asyncio.timeout(patience_sec),
-            httpx2.AsyncClient(timeout=patience_sec, trust_env=False) as client,
+            httpx2.AsyncClient(
+                timeout=patience_sec, trust_env=False, verify=trusted(url)
+            ) as client,
         ):
             return (await client.get(url)).status_code < 500
     except (httpx2.HTTPError, httpx2.InvalidURL, OSError, TimeoutError):

@@ -402,6 +402,27 @@ async def test_sound_too_far_ahead_is_not_taken_and_the_conversation_goes_on() -
         await talker.until("conversation.item.done")
 
 
+async def test_whom_no_token_lets_in_uses_up_nobody_elses_connections() -> None:
+    token = "sixteen and more characters"
+    settings: dict[str, Any] = {
+        "HOST": "0.0.0.0",
+        "talker_tokens": [token],
+        "limits": {"connections_per_minute": 2},
+    }
+    async with serving(clock="wall", **settings) as (url, _):
+        for _ in range(5):
+            with pytest.raises(InvalidStatus) as refused:
+                await connect(url, additional_headers=ELSEWHERE)
+            assert refused.value.response.status_code == 401
+        shown = {**ELSEWHERE, "Authorization": f"Bearer {token}"}
+        for _ in range(2):
+            async with connect(url, additional_headers=shown):
+                pass
+        with pytest.raises(InvalidStatus) as refused:
+            await connect(url, additional_headers=shown)
+        assert refused.value.response.status_code == 429
+
+
 async def test_an_address_that_connects_too_often_is_refused_and_this_machine_never() -> None:
     settings: dict[str, Any] = {
         "HOST": "0.0.0.0",

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -177,6 +178,13 @@ async def test_wrong_tokens_are_held_up_and_right_ones_never(
         assert seen == [401, 401, 401, 429, 429]
         async with connect(url, additional_headers=bearer(TALKER)) as socket:
             await created(socket)
+
+
+async def test_whoever_is_refused_makes_no_error_in_the_log(
+    door: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert (await refused(door))[0] == 401
+    assert [each for each in caplog.records if each.levelno >= logging.WARNING] == []
 
 
 async def test_a_secret_for_what_cannot_be_is_refused(door: str) -> None:

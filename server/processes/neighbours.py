@@ -46,12 +46,17 @@ class Neighbours:
         if front not in self._clients:
             transport = httpx2.AsyncHTTPTransport(
                 uds=str(path_of(self._folder, front)),
+                verify=False,  # there is nothing to verify, and preparing for it holds everybody up
                 limits=httpx2.Limits(max_connections=None),  # slow strangers hold up nobody else
             )
             # Streams of answers may pause for as long as their makers like.
             patience = httpx2.Timeout(None, connect=PATIENCE_SEC)
             self._clients[front] = httpx2.AsyncClient(
-                transport=transport, base_url="http://neighbour", timeout=patience, trust_env=False
+                transport=transport,
+                base_url="http://neighbour",
+                timeout=patience,
+                trust_env=False,
+                verify=False,
             )
         return self._clients[front]
 

@@ -1,6 +1,5 @@
 """A judge behind an OpenAI-style chat endpoint: one question, one answer, and what it cost."""
 
-import ssl
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import Any
 import httpx2
 from pydantic import BaseModel, ValidationError
 
+from models.peer import trusted
 from server.scoring.judging.hosts import address, beside_us
 from server.scoring.score import Passing, Unavailable
 from server.scoring.scored import Usage
@@ -93,7 +93,7 @@ class Endpoint:
             # None is kept: what runs out while we reach for it would count as a failure.
             limits=httpx2.Limits(max_keepalive_connections=0),
             # Made only where it is needed: it takes longer than a connection.
-            verify=ssl.create_default_context() if self.url.scheme == "https" else False,
+            verify=trusted(self.url),
             trust_env=False,  # what is meant for this machine must not go through a proxy
         )
 
