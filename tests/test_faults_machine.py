@@ -11,6 +11,7 @@ import threading
 from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -85,21 +86,25 @@ def enlarge(disk: Path) -> None:
     subprocess.run(["mount", "-o", "remount,size=64m", str(disk)], check=True)
 
 
+@pytest.mark.parametrize("call", ["os.pwrite", "os.mkdir", "os.open"])
 async def test_a_slow_disk_is_not_noticed_by_those_who_talk(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    call: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write = os.pwrite
-    answered = threading.Event()
+    do = getattr(os, call.removeprefix("os."))
+    answered, hung = threading.Event(), threading.Event()
 
-    def slowly(file: int, data: bytes, offset: int) -> int:
-        assert answered.wait(60), "somebody waits for the disk"
-        return write(file, data, offset)
+    def slowly(*how: Any, **more: Any) -> Any:
+        if call == "os.pwrite" or "sess_" in str(how[0]):  # of a session's folder alone
+            hung.set()
+            assert answered.wait(60), "somebody waits for the disk"
+        return do(*how, **more)
 
-    monkeypatch.setattr("os.pwrite", slowly)
+    monkeypatch.setattr(call, slowly)
     async with two(standins(), tmp_path / "runs") as (_, _, one, other):
         try:
             for talker in (one, other):
                 assert (await turn(talker, 0.3))["status"] == "completed"
+            assert hung.is_set()
         finally:
             answered.set()
 
