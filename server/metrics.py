@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import get_args
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.exposition import generate_latest
@@ -14,12 +15,21 @@ from prometheus_client.metrics_core import (
 )
 from prometheus_client.registry import Collector
 
+from models.registry import BACKENDS
 from server.percentiles import Digest
+from server.recording.paper import Reason
+from server.recording.recorder import Why
 from server.tally import Tally
 
 # Fine where people begin to notice, coarse where they give up. What was ready ahead of time is
 # in the first: Prometheus sums no negative figures.
 BOUNDS_SEC = (0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.25, 1.5, 2, 3, 5, 10)
+
+# Told as 0 before anything happens: to Prometheus a count that begins at 3 never rose, and an alert
+# on its increase would sleep through the first failure, however many it hit at once.
+WHYS: tuple[str, ...] = get_args(Why)
+REASONS: tuple[str, ...] = get_args(Reason)
+ROLES: tuple[str, ...] = tuple(BACKENDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +83,11 @@ class Figures(Collector):
         for role, out_of_order in tally.unable.items():
             able.add_metric([role], not out_of_order)
         yield able
-        yield _by("sessions_ended", "Conversations ended.", "why", tally.endings)
-        yield _by("replies_failed", "Replies failed, by whose model.", "role", tally.failures)
+        yield _by("sessions_ended", "Conversations ended.", "why", tally.endings, WHYS)
+        failed = "Replies failed, by whose model."
+        yield _by("replies_failed", failed, "role", tally.failures, ROLES)
         stopped = "Recordings broken off."
-        yield _by("recordings_broken_off", stopped, "reason", tally.stopped)
+        yield _by("recordings_broken_off", stopped, "reason", tally.stopped, REASONS)
         yield _by("refusals", "Refused for asking too much.", "limit", tally.refusals)
         opened = "How often a breaker opened."
         yield _by("breaker_openings", opened, "role", tally.openings)
@@ -109,9 +120,12 @@ def exposed(sources: Sources) -> Callable[[Tally], bytes]:
     return told
 
 
-def _by(name: str, about: str, label: str, counts: Mapping[str, int]) -> CounterMetricFamily:
+def _by(
+    name: str, about: str, label: str, counts: Mapping[str, int], known: Iterable[str] = ()
+) -> CounterMetricFamily:
+    """One count for each that was counted, and 0 for those known that were not."""
     family = CounterMetricFamily(f"attune_{name}", about, labels=[label])
-    for value, count in sorted(counts.items()):
+    for value, count in sorted({**dict.fromkeys(known, 0), **counts}.items()):
         family.add_metric([value], count)
     return family
 

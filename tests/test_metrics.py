@@ -28,7 +28,7 @@ from server.config import BackendProcess
 from server.errors import ClientError
 from server.http_refusals import Refusal
 from server.limits import Limits, Meter
-from server.metrics import BOUNDS_SEC, Sources, exposed
+from server.metrics import BOUNDS_SEC, REASONS, ROLES, WHYS, Sources, exposed
 from server.percentiles import Digest
 from server.pressure import Level
 from server.supervision import Supervision
@@ -133,7 +133,7 @@ async def test_a_conversation_is_counted_from_its_turn_to_its_end() -> None:
     assert during["attune_percept_seconds_count"] == 1
     assert during["attune_ready"] == 1
     assert during["process_resident_memory_bytes"] > 1 << 20
-    assert not any(name.startswith("attune_sessions_ended_total") for name in during)
+    assert during["attune_sessions_ended_total{why=hung_up}"] == 0
     assert afterwards["attune_sessions_ended_total{why=hung_up}"] == 1
 
 
@@ -496,6 +496,39 @@ def names_in(*expressions: str) -> set[str]:
     """The families that are asked for."""
     found = {name for each in expressions for name in re.findall(r"\battune_\w+", each)}
     return {re.sub(r"_(total|bucket|sum|count)$", "", name) for name in found}
+
+
+async def test_a_count_by_label_that_an_alert_asks_for_is_told_before_anything_happens() -> None:
+    """Prometheus sees no rise in a count that begins at 1: the first failure would wake nobody."""
+    (group,) = yaml.safe_load((ROOT / "deploy/prometheus/alerts.yml").read_text())["groups"]
+    asked = {name for rule in group["rules"] for name in names_in(rule["expr"])}
+    async with serving() as (_, house):
+        tally = await house.tally_here()
+    told = exposed(Sources({}, seats=1, sessions=lambda: 0, restarts=lambda: {"tts": 0}))(tally)
+    counts = {
+        family.name: family.samples
+        for family in text_string_to_metric_families(told.decode())
+        if family.type == "counter" and family.name in asked
+    }
+    assert {"attune_recordings_broken_off", "attune_replies_failed"} <= set(counts)
+    for name, samples in counts.items():
+        assert samples and not any(sample.value for sample in samples), name
+
+
+def test_whoever_may_fail_and_whatever_may_end_is_told_as_0() -> None:
+    figures = told(Tally())
+    names = [f"sessions_ended_total{{why={why}}}" for why in WHYS]
+    names += [f"replies_failed_total{{role={role}}}" for role in ROLES]
+    names += [f"recordings_broken_off_total{{reason={reason}}}" for reason in REASONS]
+    assert [figures.get(f"attune_{name}") for name in names] == [0] * len(names)
+    assert {"failed", "responder", "disk_full"} <= {*WHYS, *ROLES, *REASONS}
+
+
+def test_a_recording_that_ended_as_it_was_to_wakes_nobody() -> None:
+    (group,) = yaml.safe_load((ROOT / "deploy/prometheus/alerts.yml").read_text())["groups"]
+    (asked,) = [rule["expr"] for rule in group["rules"] if rule["alert"] == "RecordingsBreakOff"]
+    (left_out,) = re.findall(r'reason!="(\w+)"', asked)
+    assert left_out == "child" and left_out in REASONS
 
 
 def test_no_two_panels_share_a_place_or_a_number() -> None:
