@@ -68,6 +68,7 @@ class Figures(Collector):
             ("sessions_opened", "Conversations begun.", tally.opened),
             ("sessions_refused", "Conversations refused for want of a seat.", tally.refused),
             ("sessions_queued", "People who had to wait for a seat.", tally.queued),
+            ("recordings_begun", "Recordings begun.", tally.recordings_begun),
             ("turns", "Turns people took.", tally.turns),
             ("replies", "Replies that began to sound.", tally.replies),
             ("holds", "Replies silenced because somebody might interrupt.", tally.holds),

@@ -21,6 +21,7 @@ COUNTS = (
     "queued",
     "left_queue",
     "recording",
+    "recordings_begun",
     "turns",
     "replies",
     "holds",
@@ -43,6 +44,7 @@ class Tally:
     queued: int = 0
     left_queue: int = 0
     recording: int = 0
+    recordings_begun: int = 0
     turns: int = 0
     replies: int = 0
     holds: int = 0

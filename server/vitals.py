@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Literal, Protocol, get_args
+from typing import Any, Literal, Protocol, get_args
 
 from server.percentiles import Digest, Lately
 
@@ -40,6 +40,8 @@ class Watched(Protocol):
     def recording(self) -> bool: ...
     @property
     def stopped(self) -> str | None: ...
+    @property
+    def begun(self) -> Any | None: ...  # None: nobody has said what may be kept
 
 
 @dataclass(slots=True)
@@ -83,6 +85,7 @@ class Vitals:
         self._now = now
         self._since = now()
         self._stopped: Counter[str] = Counter()
+        self._recorded = 0  # of those that are over
         self._live: dict[int, Watched] = {}
         self._told: Callable[[Mapping[str, float]], None] | None = None
 
@@ -103,6 +106,7 @@ class Vitals:
     def ended(self, recorder: Watched, why: str) -> None:
         self.endings[why] += 1
         self._live.pop(id(recorder), None)
+        self._recorded += recorder.begun is not None
         if recorder.stopped:
             self._stopped[recorder.stopped] += 1
 
@@ -110,6 +114,11 @@ class Vitals:
     def recording(self) -> int:
         """Conversations that are being recorded now."""
         return sum(recorder.recording for recorder in self._live.values())
+
+    @property
+    def recordings_begun(self) -> int:
+        """How many recordings there have been, those under way among them."""
+        return self._recorded + sum(each.begun is not None for each in self._live.values())
 
     @property
     def stopped(self) -> dict[str, int]:

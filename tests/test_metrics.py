@@ -141,6 +141,22 @@ async def _none(some: set[Any]) -> bool:
     return not some
 
 
+async def test_a_recording_is_counted_from_the_consent_and_stays_counted(tmp_path: Path) -> None:
+    async with serving(recording={"runs": str(tmp_path)}) as (url, house):
+        async with talking(url, "?attune=1") as talker:
+            before = recordings(await figures_of(url))
+            await talker.send("attune.consent", transcript=True, audio=True, research=False)
+            await talker.until("attune.recording")
+            during = recordings(await figures_of(url))
+        await until(lambda: _none(house.talks))
+        assert (before, during) == ((0, 0), (1, 1))
+        assert recordings(await figures_of(url)) == (0, 1)
+
+
+def recordings(figures: Told) -> tuple[float, float]:
+    return figures["attune_recordings"], figures["attune_recordings_begun_total"]
+
+
 async def test_seats_queue_and_pressure_are_those_of_the_door() -> None:
     async with serving(seats=1) as (url, house):
         before = await figures_of(url)

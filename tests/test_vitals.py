@@ -39,6 +39,7 @@ class Time:
 class Recording:
     recording: bool = True
     stopped: str | None = None
+    begun: bool | None = True
 
 
 # ---- percentiles
@@ -121,6 +122,21 @@ def test_recordings_are_counted_while_they_run_and_by_what_stopped_them() -> Non
     vitals.ended(whole, "lost")
     assert (vitals.recording, vitals.stopped) == (0, {"disk_full": 1})
     assert vitals.endings == {"hung_up": 1, "lost": 1}
+
+
+def test_a_recording_counts_as_begun_from_its_first_moment_and_once() -> None:
+    vitals = Vitals()
+    kept, not_kept = Recording(), Recording(recording=False, begun=None)
+    vitals.began(kept)
+    vitals.began(not_kept)
+    assert vitals.recordings_begun == 1
+    not_kept.recording = not_kept.begun = True  # consent may come late
+    assert vitals.recordings_begun == 2
+    for each in (kept, not_kept):
+        each.recording = False
+        vitals.ended(each, "hung_up")
+    vitals.began(Recording(recording=False, begun=None))
+    assert (vitals.recording, vitals.recordings_begun) == (0, 2)
 
 
 async def test_a_blocked_event_loop_shows_as_lateness() -> None:
