@@ -39,11 +39,13 @@ RUN python -m models.weights
 FROM python:${PYTHON}
 ARG PROFILE=embedded
 # llama.cpp's wheel expects the system's OpenMP. Its version is the distribution's to choose.
+# A new volume takes the owner of the folder it is mounted at, and root's where there is none: the
+# folders of compose.yaml are made here.
 # hadolint ignore=DL3008
 RUN apt-get update && apt-get install -y --no-install-recommends libgomp1 \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --create-home --uid 10001 attune \
-    && install -d -o attune /data
+    && install -d -o attune /data /hub /opt/attune
 WORKDIR /app
 COPY --from=packages /opt/venv /opt/venv
 COPY --from=weights --chown=attune /opt/attune /opt/attune

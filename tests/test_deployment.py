@@ -217,6 +217,43 @@ def test_what_compose_mounts_and_reads_is_there_and_what_it_names_is_declared() 
         assert "build" in service or ":" in service["image"], f"{name} runs whatever is newest"
 
 
+def written_to(service: str) -> dict[str, str]:
+    """The volumes a service writes to, by where they are mounted."""
+    parted = [volume.split(":") for volume in SERVICES[service].get("volumes", [])]
+    return {target: source for source, target, *how in parted if how != ["ro"]}
+
+
+def test_whatever_compose_has_us_write_to_is_a_folder_of_our_user_in_the_image() -> None:
+    """A new volume takes the owner of the folder it covers; where there is none it is root's."""
+    last = DOCKERFILE.rsplit("\nFROM ", 1)[1]
+    (made,) = re.findall(r"install -d -o attune((?: /[\w/]+)+)", last)
+    assert "useradd --create-home --uid 10001 attune" in last and "\nUSER 10001\n" in last
+    for name in OURS:
+        assert written_to(name)
+        assert set(written_to(name)) <= set(made.split()), name
+        hub = SERVICES[name]["environment"].get("HF_HOME")
+        assert hub is None or hub in written_to(name), name
+
+
+def test_no_volume_of_ours_is_written_by_somebody_else() -> None:
+    """Whatever root writes there, we could not change."""
+    others = {name for name in SERVICES if "build" not in SERVICES[name]}
+    theirs = {volume for name in others for volume in written_to(name).values()}
+    assert len(others) == len(SERVICES) - len(OURS) and theirs
+    for name in OURS:
+        assert not theirs & set(written_to(name).values()), name
+
+
+def test_what_is_run_once_in_a_service_starts_no_other() -> None:
+    """Weights are fetched before anything that waits for them could be well."""
+    told = (ROOT / "docs/deploy.md").read_text("utf-8")
+    runs = re.findall(r"^docker compose run (.+)$", told, re.M)
+    assert len(runs) == 2
+    for run in runs:
+        flags = list(takewhile(lambda word: word.startswith("-"), run.split()))
+        assert run.split()[len(flags)] in OURS and "--no-deps" in flags, run
+
+
 def test_compose_builds_with_arguments_the_image_knows() -> None:
     known = re.findall(r"^ARG (\w+)", DOCKERFILE, re.M)
     for name in OURS:
