@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from ipaddress import ip_address, ip_network
 from itertools import takewhile
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -18,6 +19,7 @@ import typer
 import yaml
 
 from server import app, locked
+from server.audio_api import MOST_UPLOAD
 from server.config import Config, choices, read
 from server.healthcheck import main as healthcheck
 from tests.image_steps import Building, copied, steps, words
@@ -341,6 +343,30 @@ def test_compose_publishes_nothing_beyond_this_machine() -> None:
     ports = [port for service in SERVICES.values() for port in service.get("ports", [])]
     assert ports
     assert all(port.startswith("127.0.0.1:") for port in ports)
+
+
+def test_compose_believes_a_proxy_on_this_machine_and_nobody_else_in_its_network() -> None:
+    """What comes through a published port comes from the bridge's own address."""
+    (network,) = COMPOSE["networks"]["default"]["ipam"]["config"]
+    bridge = ip_address(network["gateway"])
+    assert bridge in ip_network(network["subnet"])
+    for name in OURS:
+        given = SERVICES[name]["environment"]["ATTUNE_FORWARDED_ALLOW_IPS"]
+        assert given == f"${{ATTUNE_FORWARDED_ALLOW_IPS:-{bridge}}}"
+    told = (ROOT / "docs/deploy.md").read_text("utf-8")
+    assert str(bridge) in told and network["subnet"] in told
+
+
+@pytest.mark.parametrize("page", ["security.md", "scaling.md"])
+def test_nginx_is_told_to_let_pass_what_we_take(page: str) -> None:
+    (sample,) = re.findall(r"```nginx\n(.+?)```", (ROOT / "docs" / page).read_text("utf-8"), re.S)
+    (most,) = re.findall(r"client_max_body_size (\d+)m;", sample)
+    assert int(most) << 20 > MOST_UPLOAD
+    for header in ("Upgrade", "Connection", "Host", "X-Forwarded-For"):
+        assert f"proxy_set_header {header} " in sample
+    assert {"proxy_buffering off;", "proxy_read_timeout 1h;"} <= set(
+        re.findall(r"proxy_.+;", sample)
+    )
 
 
 def test_compose_knows_our_settings() -> None:
