@@ -12,16 +12,21 @@ ENV PATH=/opt/venv/bin:$PATH
 # anew only if the lock changes, and shared by all profiles.
 COPY requirements.lock ./
 RUN pip install --no-cache-dir --require-hashes -r requirements.lock
-# The project brings no package of its own. Extras are not in the lock: they come in the versions of
-# pyproject.toml, and leave what is locked as it is. pip would ask for a hash of all if it saw one in
-# a constraint, so only names and versions are taken. The check fails if the lock fell behind.
+# The gpu profile's lock holds the same, and what it needs besides. The project brings no package of
+# its own. Extras are not locked: they come in the versions of pyproject.toml, and leave what is
+# locked as it is. pip would ask for a hash of all if it saw one in a constraint, so only names and
+# versions are taken. The check fails if a lock fell behind.
 ARG PROFILE=embedded
 ARG EXTRAS=""
+COPY requirements/gpu.lock requirements/
 COPY pyproject.toml README.md ./
-RUN if [ "$PROFILE" = gpu ]; then EXTRAS="gpu${EXTRAS:+,$EXTRAS}"; fi; \
-    pip install --no-cache-dir --no-deps -e . \
+RUN lock=requirements.lock \
+    && if [ "$PROFILE" = gpu ]; then \
+        lock=requirements/gpu.lock && pip install --no-cache-dir --require-hashes -r "$lock"; \
+    fi \
+    && pip install --no-cache-dir --no-deps -e . \
     && if [ -n "$EXTRAS" ]; then \
-        grep -o '^[A-Za-z0-9._-]*==[^ ;]*' requirements.lock > locked.txt \
+        grep -o '^[A-Za-z0-9._-]*==[^ ;]*' "$lock" > locked.txt \
         && pip install --no-cache-dir -c locked.txt -e ".[$EXTRAS]"; \
     fi \
     && pip check

@@ -63,10 +63,15 @@ weights: .venv/.installed  ## List the embedded models' weights and fetch what i
 	@$(BIN)/python -m models.weights
 
 # Nothing in it says where packages come from: that is for whoever installs.
-lock: .venv/.installed-dev  ## Write requirements.lock anew: every package with version and hashes
+lock: .venv/.installed-dev  ## Write requirements.lock and requirements/gpu.lock anew: every package with version and hashes
 	@CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/python -m piptools compile --quiet --no-config --upgrade \
 		--generate-hashes --allow-unsafe --strip-extras --no-emit-index-url --no-emit-trusted-host \
 		--no-emit-find-links --no-emit-options --constraint requirements/tested.txt --output-file requirements.lock pyproject.toml
+# torch of the index, with CUDA, wherever this is run: uv reads no pip.conf that may name another, and only
+# the wheels' metadata.
+	@UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --quiet --no-config --no-python-downloads --upgrade \
+		--python $(BIN)/python --python-version 3.11 --python-platform x86_64-manylinux_2_28 --default-index https://pypi.org/simple \
+		--generate-hashes --no-annotate --no-emit-index-url --constraint requirements.lock --extra gpu --output-file requirements/gpu.lock pyproject.toml
 
 audit: .venv/.installed-dev  ## Look for known weaknesses in what is locked (AUDIT="--advisories FILE" needs no network)
 	@$(BIN)/python -m server.audit $(AUDIT)

@@ -13,6 +13,7 @@ from packaging.version import Version
 from server.config import ROOT
 
 LOCK = ROOT / "requirements.lock"
+GPU_LOCK = ROOT / "requirements/gpu.lock"  # the same, and what the gpu profile needs besides
 PROJECT = ROOT / "pyproject.toml"
 _LINE = re.compile(r"(?P<name>[A-Za-z0-9._-]+)==(?P<version>[^\s;\\]+)(?P<rest>.*)")
 _HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})\b")
@@ -42,10 +43,11 @@ def read(file: Path = LOCK) -> dict[str, Locked]:
     return found
 
 
-def wanted(file: Path = PROJECT) -> list[Requirement]:
-    """What the project says it runs on, on this machine."""
+def wanted(file: Path = PROJECT, extra: str | None = None) -> list[Requirement]:
+    """What the project says it runs on, on this machine; with an extra, also what that adds."""
     project = tomllib.loads(file.read_text("utf-8"))["project"]
-    asked = map(Requirement, project["dependencies"])
+    more = project["optional-dependencies"][extra] if extra else []
+    asked = map(Requirement, [*project["dependencies"], *more])
     return [each for each in asked if each.marker is None or each.marker.evaluate()]
 
 

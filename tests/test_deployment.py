@@ -71,7 +71,8 @@ def test_everything_the_image_copies_is_there_and_sent_to_the_engine() -> None:
             continue
         for source in found[0]:
             assert (ROOT / source).exists(), source
-            assert f"!{source.split('/')[0]}" in sent, f"{source} is left out by .dockerignore"
+            brought = {f"!{source}", f"!{source.split('/')[0]}"}
+            assert brought & set(sent), f"{source} is left out by .dockerignore"
 
 
 def test_everything_the_server_imports_is_in_the_image() -> None:
@@ -132,6 +133,7 @@ def pip_calls(args: dict[str, str], folder: Path, monkeypatch: pytest.MonkeyPatc
 
 
 LOCKED_PACKAGES = "install --no-cache-dir --require-hashes -r requirements.lock"
+LOCKED_FOR_GPUS = "install --no-cache-dir --require-hashes -r requirements/gpu.lock"
 PROJECT_ALONE = "install --no-cache-dir --no-deps -e ."
 
 
@@ -139,6 +141,13 @@ def test_the_image_installs_what_is_locked_by_hash_and_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert pip_calls({}, tmp_path, monkeypatch) == [LOCKED_PACKAGES, PROJECT_ALONE, "check"]
+
+
+def test_the_image_for_gpus_installs_what_is_locked_by_hash_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = pip_calls({"PROFILE": "gpu"}, tmp_path, monkeypatch)
+    assert asked == [LOCKED_PACKAGES, LOCKED_FOR_GPUS, PROJECT_ALONE, "check"]
 
 
 def test_pip_is_asked_nowhere_else_in_the_image() -> None:
@@ -149,23 +158,26 @@ def test_pip_is_asked_nowhere_else_in_the_image() -> None:
 
 
 @pytest.mark.parametrize(
-    ("args", "installed"),
+    ("args", "by_hash", "lock"),
     [
-        ({"PROFILE": "gpu"}, ".[gpu]"),
-        ({"EXTRAS": "tracing,s3"}, ".[tracing,s3]"),
-        ({"PROFILE": "gpu", "EXTRAS": "s3"}, ".[gpu,s3]"),
+        ({"EXTRAS": "tracing,s3"}, [LOCKED_PACKAGES], locked.LOCK),
+        ({"PROFILE": "gpu", "EXTRAS": "s3"}, [LOCKED_PACKAGES, LOCKED_FOR_GPUS], locked.GPU_LOCK),
     ],
 )
 def test_extras_come_after_what_is_locked_and_leave_it_as_it_is(
-    args: dict[str, str], installed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    args: dict[str, str],
+    by_hash: list[str],
+    lock: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    extras = f"install --no-cache-dir -c locked.txt -e {installed}"
+    extras = f"install --no-cache-dir -c locked.txt -e .[{args['EXTRAS']}]"
     asked = pip_calls(args, tmp_path, monkeypatch)
-    assert asked == [LOCKED_PACKAGES, PROJECT_ALONE, extras, "check"]
-    assert set(re.findall(r"\w+", installed)) <= set(EXTRAS)
+    assert asked == [*by_hash, PROJECT_ALONE, extras, "check"]
+    assert set(args["EXTRAS"].split(",")) <= set(EXTRAS)
     # pip refuses constraints with hashes here; every package has its line all the same.
     bounds = (tmp_path / "root/app/locked.txt").read_text().splitlines()
-    assert bounds == [f"{name}=={each.version}" for name, each in locked.read().items()]
+    assert bounds == [f"{name}=={each.version}" for name, each in locked.read(lock).items()]
 
 
 @pytest.mark.parametrize("target", ["", "-dev", "-train", "-gpu", "-score"])
@@ -180,8 +192,8 @@ def test_what_is_tested_here_is_what_an_image_holds(target: str) -> None:
     ]
     said = subprocess.run(told, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     (view,) = [line for line in said.splitlines() if line.startswith("grep ")]
-    in_image = re.search(r"grep -o '.+?' requirements.lock", DOCKERFILE)
-    assert in_image and view == f"{in_image[0]} > .venv/locked.txt"
+    in_image = re.search(r"grep -o '.+?'", DOCKERFILE)
+    assert in_image and view == f"{in_image[0]} requirements.lock > .venv/locked.txt"
     assert re.findall(r"pip install .*(-c \S+) -e", said) == ["-c .venv/locked.txt"]
 
 

@@ -25,8 +25,19 @@ def test_the_lock_is_what_the_project_asks_for_and_every_line_has_its_hashes() -
     assert len(lock) > len(locked.wanted())  # and what they need in turn
 
 
-def test_the_lock_names_no_place_to_fetch_from() -> None:
-    text = locked.LOCK.read_text("utf-8")
+def test_the_lock_for_gpus_is_the_lock_and_what_the_gpu_profile_asks_for_besides() -> None:
+    lock, with_gpus = locked.read(), locked.read(locked.GPU_LOCK)
+    assert locked.complaints(with_gpus, locked.wanted(extra="gpu")) == []
+    for name, each in lock.items():
+        found = with_gpus[name]
+        assert (found.version, set(found.hashes)) == (each.version, set(each.hashes)), name
+    # With CUDA: torch for a processor alone, to which a pip.conf may point, has another version.
+    assert with_gpus["torch"].version.local is None and "triton" in with_gpus
+
+
+@pytest.mark.parametrize("lock", [locked.LOCK, locked.GPU_LOCK])
+def test_a_lock_names_no_place_to_fetch_from(lock: Path) -> None:
+    text = lock.read_text("utf-8")
     assert not re.search(r"(?m)^--|://|index-url|trusted-host|find-links", text)
 
 
