@@ -70,7 +70,7 @@ lock: .venv/.installed-dev  ## Write requirements.lock and requirements/gpu.lock
 # torch of the index, with CUDA, wherever this is run: uv reads no pip.conf that may name another, and only
 # the wheels' metadata.
 	@UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --quiet --no-config --no-python-downloads --upgrade \
-		--python $(BIN)/python --python-version 3.11 --python-platform x86_64-manylinux_2_28 --default-index https://pypi.org/simple \
+		--python $(BIN)/python --python-version 3.11 --python-platform x86_64-manylinux_2_28 \
 		--generate-hashes --no-annotate --no-emit-index-url --constraint requirements.lock --extra gpu --output-file requirements/gpu.lock pyproject.toml
 
 audit: .venv/.installed-dev  ## Look for known weaknesses in what is locked (AUDIT="--advisories FILE" needs no network)
