@@ -21,9 +21,12 @@ from models.errors import BackendError
 from models.protocols import Models
 from models.warm import warm
 from models.weights import WeightsError
-from server import config, exposure, log_lines, tracing
+from server import config, exposure, log_lines, open_files, tracing
 from server.company import ALONE, Company
+from server.crowd import Crowd
 from server.draining import DrainingServer
+from server.entrance import Entrance
+from server.http_lines import HttpLine
 from server.private_log import hush
 from server.supervision import Supervision
 from server.tidying import settle_memory
@@ -80,6 +83,7 @@ def launch(served: Served, config_file: Path | None, flags: dict[str, Any]) -> N
             log_lines.begin(settings.log_level, settings.log_format)
             hush()
             tracing.check(settings.watching.traces)
+            open_files.ask_for_enough()
             settings = exposure.checked(served.prepared(exposure.with_files(settings)))
             door = opened.enter_context(bind(settings.host, settings.port))
             if settings.processes > 1:
@@ -137,16 +141,27 @@ def no_door(host: str, port: int, error: OSError) -> str:
 
 
 class Server(DrainingServer):
-    """One that says where it listens, once it does."""
+    """One that says where it listens, once it does, and takes in no more than it has room for."""
 
-    def __init__(self, settings: uvicorn.Config, opened: Callable[[str], None]) -> None:
+    def __init__(
+        self, settings: uvicorn.Config, crowd: Crowd, opened: Callable[[str], None]
+    ) -> None:
         super().__init__(settings)
+        self._crowd = crowd
         self._opened = opened
+        self._entrance: Entrance | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
+        await super().startup([])  # uvicorn itself listens nowhere
+        self._entrance = Entrance(self, self._crowd, self.config.ssl)
         for door in sockets or []:
+            self._entrance.open(door)
             self._opened(shown(door, self.config.is_ssl))
+
+    async def part(self) -> None:
+        await super().part()
+        if self._entrance:
+            await self._entrance.close()
 
 
 def shown(door: socket.socket, tls: bool) -> str:
@@ -159,6 +174,7 @@ def web(app: ASGIApp, settings: config.Config, *, tls: bool = True) -> uvicorn.C
     """How an application is served, wherever its connections come from."""
     return uvicorn.Config(
         app,
+        http=HttpLine,
         ws=Wire,
         ws_ping_interval=settings.ping_sec,
         ws_ping_timeout=settings.ping_sec,
@@ -176,6 +192,12 @@ def web(app: ASGIApp, settings: config.Config, *, tls: bool = True) -> uvicorn.C
     )
 
 
+def crowd(app: FastAPI, settings: config.Config) -> Crowd:
+    """Who may come from outside to this process."""
+    proxies, vitals = settings.forwarded_allow_ips, app.state.house.vitals
+    return Crowd(settings.limits, open_files.allowed(), proxies, vitals)
+
+
 async def serve(
     served: Served,
     settings: config.Config,
@@ -187,7 +209,7 @@ async def serve(
     app = served.build(models, settings, ALONE)
     app.state.house.supervised = kept
     settle(app)
-    server = Server(web(app, settings), served.opened)
+    server = Server(web(app, settings), crowd(app, settings), served.opened)
     try:
         async with app.state.house.tidying.at_work():
             await server.serve(sockets=[door])

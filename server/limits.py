@@ -56,6 +56,9 @@ class Limits(BaseModel):
     address_bytes_burst: int = Field(256 * 1024 * 1024, ge=1)  # 3,000 s of sound, and more
     address_audio_ahead_sec: float | None = Field(3_000, gt=0)  # whole again after five minutes
     requests_per_minute: int | None = Field(600, ge=1)  # over HTTP, where they cost work
+    # Open at once, in each process; never more than half of the files it may have open.
+    connections: int = Field(4_096, ge=8)
+    address_connections: int = Field(512, ge=1)  # of one address: a page takes up to seven
 
 
 EndCode = Literal["session_expired", "idle_timeout", "rate_limit_exceeded"]

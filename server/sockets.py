@@ -1,6 +1,7 @@
 """uvicorn's WebSocket, for a line that may break: a lost one says so, and a dead one is let go."""
 
 from asyncio import BaseTransport
+from collections.abc import Callable
 from typing import cast
 
 from uvicorn._types import ASGISendEvent
@@ -18,6 +19,8 @@ class LineSocket(WebSocketsSansIOProtocol):
     uvicorn closes it once all that was written has been read, which then is never.
     """
 
+    when_lost: Callable[[], None] | None = None  # whoever counts connections is told
+
     def connection_made(self, transport: BaseTransport) -> None:
         super().connection_made(transport)
         self.close_timeout = FAREWELL_SEC
@@ -29,6 +32,8 @@ class LineSocket(WebSocketsSansIOProtocol):
             extensions[ABORT] = self.abort
 
     def connection_lost(self, exc: Exception | None) -> None:
+        if self.when_lost:
+            self.when_lost()
         # uvicorn tells of it as of a farewell without a reason; the first that is told counts.
         if self.handshake_complete and not self.close_sent and self.conn.close_rcvd is None:
             self.queue.put_nowait({"type": "websocket.disconnect", "code": LOST})

@@ -28,6 +28,8 @@ Limit = Literal[
     "address_bytes_per_sec",
     "address_audio_ahead_sec",
     "requests_per_minute",
+    "connections",
+    "address_connections",
     "wrong_tokens",
 ]
 LIMITS: tuple[Limit, ...] = get_args(Limit)

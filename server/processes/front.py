@@ -12,8 +12,10 @@ import uvicorn
 
 from server.chores import Chores
 from server.config import Config, choices
+from server.crowd import Crowd
 from server.draining import LEAVE_SEC, DrainingServer
-from server.launch import Served, settle, uvloop_run, web
+from server.entrance import Entrance
+from server.launch import Served, crowd, settle, uvloop_run, web
 from server.processes.forwarding import Forwarding
 from server.processes.handing import taken_in
 from server.processes.neighbours import Neighbours, inner_door
@@ -55,14 +57,14 @@ class FrontServer(DrainingServer):
         forwarding: Forwarding,
         place: Place,
         drain_sec: float,
+        crowd: Crowd,
         tls: ssl.SSLContext | None = None,
     ) -> None:
         super().__init__(settings)
         self._forwarding = forwarding
         self._drain_sec = drain_sec
-        self._tls = tls  # on what comes from outside
         self._place = place
-        self._adopting: set[asyncio.Task[None]] = set()
+        self._entrance = Entrance(self, crowd, tls)  # for what comes from outside
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -75,6 +77,7 @@ class FrontServer(DrainingServer):
         for connection in taken_in(self._place.hall):
             if connection:
                 connection.close()
+        await self._entrance.close()
         await super().shutdown(sockets)
 
     async def part(self) -> None:
@@ -84,26 +87,8 @@ class FrontServer(DrainingServer):
     def _take_in(self) -> None:
         for connection in taken_in(self._place.hall):
             self._place.table.adopted[self._place.number] += 1
-            if connection is None:
-                continue
-            task = asyncio.create_task(self._adopt(connection))
-            self._adopting.add(task)
-            task.add_done_callback(self._adopting.discard)
-
-    async def _adopt(self, connection: socket.socket) -> None:
-        def protocol() -> asyncio.Protocol:
-            return self.config.http_protocol_class(  # type: ignore[call-arg]
-                config=self.config,
-                server_state=self.server_state,
-                app_state=self.lifespan.state,
-            )
-
-        try:
-            await asyncio.get_running_loop().connect_accepted_socket(
-                protocol, connection, ssl=self._tls
-            )
-        except OSError:  # they have gone already
-            connection.close()
+            if connection:
+                self._entrance.take_in(connection)
 
 
 def run(served: Served, settings: Config, place: Place) -> None:
@@ -125,7 +110,8 @@ async def _serve(served: Served, settings: Config, place: Place) -> None:
         outside = web(forwarding, settings)
         outside.load()
         inside = web(forwarding, settings, tls=False)
-        server = FrontServer(inside, forwarding, place, settings.drain_sec, outside.ssl)
+        counted = crowd(app, settings)
+        server = FrontServer(inside, forwarding, place, settings.drain_sec, counted, outside.ssl)
         async with place.alive, app.state.house.tidying.at_work():
             await server.serve(sockets=[door])
     finally:

@@ -1,0 +1,98 @@
+"""How many lines may be open at once: from one address, and in all.
+
+Each is an open file, and so are recordings and models: those who come must leave some of them.
+Where there is no room, whoever has been silent longest makes way, having said nothing yet; only
+where all have spoken is a newcomer turned away.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from ipaddress import ip_address, ip_network
+
+from server.budgets import subscriber
+from server.limits import Limits
+from server.vitals import Vitals
+
+FILES_SHARE = 2  # of the files we may have open, lines are at most one in so many
+KEPT_SHARE = 8  # of the lines, one in so many is kept for who comes from this machine
+
+
+class Place:
+    """One line's, until it leaves."""
+
+    def __init__(self, crowd: "Crowd", whose: str | None) -> None:
+        self.whose = whose  # address it is counted for
+        self.hang_up: Callable[[], object] = lambda: None
+        self._crowd = crowd
+
+    def heard(self) -> None:
+        """A whole request came, so that it need not make way."""
+        self._crowd.silent.pop(self, None)
+
+    def leave(self) -> None:
+        """The line is no more; telling it twice does no harm."""
+        self._crowd.left(self)
+
+
+class Crowd:
+    """All lines of one process."""
+
+    def __init__(
+        self,
+        limits: Limits,
+        files: int | None = None,
+        proxies: Iterable[str] = (),
+        vitals: Vitals | None = None,
+    ) -> None:
+        self.silent: dict[Place, None] = {}  # in the order in which they came
+        self._vitals = vitals or Vitals()
+        self._proxies = [ip_network(each, strict=False) for each in proxies]
+        self._most = min(limits.connections, files // FILES_SHARE if files else limits.connections)
+        self._for_strangers = self._most - self._most // KEPT_SHARE
+        # Where there are few, one address may not have them all.
+        self._each = min(limits.address_connections, max(1, self._for_strangers // 2))
+        self._open: set[Place] = set()
+        self._of: Counter[str] = Counter()
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def enter(self, address: str) -> Place | None:
+        """A place for who comes from there; None if there is none."""
+        stranger = subscriber(address)
+        whose = None if self._is_proxy(address) else stranger  # behind a proxy are many
+        if whose and self._of[whose] >= self._each:
+            self._vitals.limited("address_connections")
+            return None
+        if len(self._open) >= (self._for_strangers if stranger else self._most):
+            self._vitals.limited("connections")
+            if not self.silent:
+                return None
+            oldest = next(iter(self.silent))
+            oldest.leave()
+            oldest.hang_up()
+        place = Place(self, whose)
+        self._open.add(place)
+        self.silent[place] = None
+        if whose:
+            self._of[whose] += 1
+        return place
+
+    def left(self, place: Place) -> None:
+        if place not in self._open:
+            return
+        self._open.remove(place)
+        self.silent.pop(place, None)
+        if place.whose:
+            self._of[place.whose] -= 1
+            if not self._of[place.whose]:
+                del self._of[place.whose]
+
+    def _is_proxy(self, address: str) -> bool:
+        if not self._proxies:
+            return False
+        try:
+            known = ip_address(address)
+        except ValueError:
+            return False
+        return any(known in each for each in self._proxies)

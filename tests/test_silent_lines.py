@@ -1,0 +1,458 @@
+"""Lines that are held open for nothing: they are closed, counted, and never cost a talker anything.
+
+The server is taken in from the port as the program's own is. What has to come in time is waited for
+in hundredths of a second here.
+"""
+
+import asyncio
+import resource
+import socket
+import ssl
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx2
+import psutil
+import pytest
+from fastapi import FastAPI, Request
+from fastapi.responses import Response, StreamingResponse
+
+from server import app, budgets, crowd, http_lines, launch, open_files
+from server.bench.process import family, served
+from server.config import Config
+from server.crowd import Crowd
+from server.limits import Limits
+from server.vitals import Vitals
+from tests.made_certificate import made_certificate
+from tests.nothing_left import Held
+from tests.serving import UNMEASURED, standins
+from tests.talker import talking
+
+MB = 1 << 20
+HEAD, STALL, LOOK = 0.3, 0.5, 0.02
+PATIENCE_SEC = 10.0
+POST = b"POST /said HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n"
+
+Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+@dataclass
+class Open:
+    """A server, and all who come to it."""
+
+    port: int
+    application: FastAPI
+    lines: Crowd
+
+    @property
+    def vitals(self) -> Vitals:
+        vitals: Vitals = self.application.state.house.vitals
+        return vitals
+
+    @property
+    def url(self) -> str:
+        return f"ws://127.0.0.1:{self.port}/v1/realtime"
+
+    async def line(self, said: bytes = b"", *, come_from: str = "127.0.0.1") -> Stream:
+        reader, writer = await asyncio.open_connection(
+            "127.0.0.1", self.port, local_addr=(come_from, 0)
+        )
+        writer.write(said)
+        return reader, writer
+
+    async def taken(self, count: int) -> None:
+        """So many have come in by now."""
+        async with asyncio.timeout(PATIENCE_SEC):
+            while len(self.lines) != count:  # noqa: ASYNC110 - nobody tells
+                await asyncio.sleep(0.005)
+
+    async def status(self, path: str) -> int:
+        async with httpx2.AsyncClient(trust_env=False) as client:
+            return (await client.get(f"http://127.0.0.1:{self.port}{path}")).status_code
+
+
+async def ended(line: Stream) -> bytes:
+    """What came until the server hung up; it does, or this fails."""
+    reader, writer = line
+    got = b""
+    async with asyncio.timeout(PATIENCE_SEC):
+        with suppress(ConnectionError):
+            got = await reader.read()
+    writer.close()
+    with suppress(ConnectionError):
+        await writer.wait_closed()
+    return got
+
+
+async def leave(line: Stream) -> None:
+    line[1].close()
+    with suppress(ConnectionError):
+        await line[1].wait_closed()
+
+
+@asynccontextmanager
+async def no_socket_left() -> AsyncGenerator[None, None]:
+    """Theirs and ours are closed, whoever closed them."""
+    before = Held.now().open["socket"]
+    yield
+    async with asyncio.timeout(PATIENCE_SEC):
+        while Held.now().open["socket"] > before:  # noqa: ASYNC110 - nobody tells
+            await asyncio.sleep(0.02)
+
+
+@asynccontextmanager
+async def opened(
+    routes: Callable[[FastAPI], None] = lambda _: None, **settings: Any
+) -> AsyncGenerator[Open, None]:
+    given = {"profile": "standin", "clock": "samples", "admission": UNMEASURED, **settings}
+    chosen = Config.model_validate(given)
+    application = app.create(standins(), chosen)
+    routes(application)
+    door = launch.bind("127.0.0.1", 0)
+    lines, up = launch.crowd(application, chosen), asyncio.Event()
+    server = launch.Server(launch.web(application, chosen), lines, lambda _: up.set())
+    serving = asyncio.create_task(server.serve(sockets=[door]))
+    try:
+        await up.wait()
+        yield Open(door.getsockname()[1], application, lines)
+    finally:
+        server.should_exit = True
+        await serving
+
+
+@pytest.fixture
+def in_haste(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_lines, "HEAD_SEC", HEAD)
+    monkeypatch.setattr(http_lines, "STALL_SEC", STALL)
+    monkeypatch.setattr(http_lines, "LOOK_SEC", LOOK)
+
+
+def with_routes(application: FastAPI) -> None:
+    """What takes a body, and what answers with more than a line holds."""
+
+    @application.post("/said")
+    async def said(request: Request) -> int:
+        return len(await request.body())
+
+    @application.get("/much")
+    async def much() -> Response:
+        return Response(bytes(40 * MB))
+
+    @application.get("/pieces")
+    async def pieces() -> StreamingResponse:
+        async def without_end() -> AsyncIterator[bytes]:
+            while True:
+                yield bytes(MB)
+                await asyncio.sleep(0)
+
+        return StreamingResponse(without_end())
+
+
+# ---- lines on which nothing comes
+
+
+@pytest.mark.usefixtures("in_haste")
+async def test_a_line_on_which_no_whole_head_comes_is_closed_and_given_back() -> None:
+    async with opened() as server, no_socket_left():
+        silent = [await server.line() for _ in range(5)]
+        halves = [await server.line(b"GET /health HTTP/1.1\r\nHost: loc") for _ in range(5)]
+        await server.taken(10)
+        for line in (*silent, *halves):
+            assert await ended(line) == b""
+        assert len(server.lines) == 0
+
+
+@pytest.mark.usefixtures("in_haste")
+async def test_a_head_that_comes_in_crumbs_is_not_waited_for_and_a_second_one_neither() -> None:
+    async def crumbs(line: Stream) -> None:
+        with suppress(ConnectionError):
+            for each in b"GET /health HTTP/1.1\r\nX: " + b"y" * 1000:
+                line[1].write(bytes([each]))
+                await line[1].drain()
+                await asyncio.sleep(LOOK)
+
+    async with opened() as server:
+        first = await server.line()
+        second = await server.line(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert await second[0].readuntil(b"}")
+        sending = [asyncio.create_task(crumbs(line)) for line in (first, second)]
+        for line in (first, second):
+            await ended(line)
+        for each in sending:
+            each.cancel()
+        await asyncio.gather(*sending, return_exceptions=True)
+        await server.taken(0)
+
+
+@pytest.mark.usefixtures("in_haste")
+async def test_a_body_that_stops_coming_ends_its_line_and_one_that_goes_on_is_heard_out() -> None:
+    async with opened(with_routes) as server, no_socket_left():
+        steady = await server.line(POST.replace(b"100", b"65536") + b"\r\n")
+        parts = 0
+        for _ in range(2):  # the steady one lasts longer than a body may stall
+            stalled = await server.line(POST + b"\r\nno more")
+            while not stalled[0].at_eof():
+                steady[1].write(bytes(1024))
+                parts += 1
+                with suppress(TimeoutError):
+                    assert await asyncio.wait_for(stalled[0].read(1), STALL / 5) == b""
+            await leave(stalled)
+        steady[1].write(bytes(65536 - parts * 1024))
+        assert (await asyncio.wait_for(steady[0].readuntil(b"65536"), 10)).startswith(b"HTTP/1.1 2")
+        await leave(steady)
+
+
+@pytest.mark.usefixtures("in_haste")
+@pytest.mark.parametrize("path", ["/much", "/pieces"])
+async def test_a_line_on_which_no_answer_is_taken_is_closed(path: str) -> None:
+    async with opened(with_routes) as server, no_socket_left():
+        unread = socket.socket()
+        unread.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        unread.connect(("127.0.0.1", server.port))
+        unread.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+        await server.taken(1)
+        await server.taken(0)
+        unread.close()
+
+
+@pytest.mark.usefixtures("in_haste")
+async def test_an_answer_that_is_taken_slowly_is_told_to_its_end() -> None:
+    async with opened(with_routes) as server:
+        silent = await server.line()
+        reader, writer = await server.line(b"GET /much HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        head = await reader.readuntil(b"\r\n\r\n")
+        assert b"content-length: 41943040" in head
+        for _ in range(10):  # two seconds: four times as long as nothing may be taken
+            await reader.readexactly(4 * MB)
+            await asyncio.sleep(STALL * 0.4)
+        await ended(silent)
+        await leave((reader, writer))
+
+
+@pytest.mark.usefixtures("in_haste")
+async def test_whoever_waits_long_for_an_answer_is_not_cut_off() -> None:
+    go_on = asyncio.Event()
+
+    def routes(application: FastAPI) -> None:
+        @application.post("/said")
+        async def said(request: Request) -> int:
+            await go_on.wait()  # with a body that nobody has asked for yet
+            return len(await request.body())
+
+        @application.get("/quiet")
+        async def quiet() -> StreamingResponse:
+            async def told() -> AsyncIterator[bytes]:
+                yield b"first;"
+                await go_on.wait()
+                yield b"last."
+
+            return StreamingResponse(told())
+
+    async with opened(routes) as server:
+        body = bytes(300_000)  # more than is taken in before it is asked for
+        long = POST.replace(b"100", b"%d" % len(body))
+        asks = await server.line(long + b"Expect: 100-continue\r\n\r\n")
+        sends = await server.line(long + b"\r\n" + body)
+        quiet = await server.line(b"GET /quiet HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        await quiet[0].readuntil(b"first;")
+        for _ in range(2):  # each as long as a body may stall
+            await ended(await server.line(POST + b"\r\n"))
+        assert len(server.lines) == 3
+        go_on.set()
+        await quiet[0].readuntil(b"last.")
+        await sends[0].readuntil(b"300000")
+        await asks[0].readuntil(b"100 Continue")
+        asks[1].write(body)
+        await asks[0].readuntil(b"300000")
+        for line in (asks, sends, quiet):
+            await leave(line)
+
+
+@pytest.mark.usefixtures("in_haste")
+async def test_a_conversation_that_is_silent_is_none_of_that() -> None:
+    async with opened() as server, talking(server.url) as talker:
+        for _ in range(2):
+            await ended(await server.line())
+        assert await talker.settle() == []
+        assert len(server.lines) == 1
+        await talker.socket.close()
+        await server.taken(0)
+
+
+# ---- more lines than there is room for
+
+
+async def test_whoever_has_been_silent_longest_makes_way_and_talkers_never() -> None:
+    async with opened(limits={"connections": 8}) as server, talking(server.url) as talker:
+        async with no_socket_left():
+            crowd = [await server.line() for _ in range(50)]
+            for line in crowd[:43]:
+                assert await ended(line) == b""
+            assert await server.status("/ready") == 200
+            assert await talker.settle() == []
+            assert server.vitals.refusals["connections"] == 44
+            for line in crowd[43:]:
+                await leave(line)
+        await server.taken(1)
+
+
+async def test_where_all_have_spoken_newcomers_are_turned_away_until_somebody_leaves() -> None:
+    async with opened(with_routes, limits={"connections": 8}) as server:
+        async with talking(server.url) as talker:
+            busy = [await server.line(POST + b"\r\n") for _ in range(7)]
+            await server.taken(8)
+            while server.lines.silent:  # noqa: ASYNC110 - nobody tells
+                await asyncio.sleep(0.005)
+            told = await ended(await server.line())
+            assert told.startswith(b"HTTP/1.1 503") and b"Retry-After" in told
+            assert await server.status("/ready") == 503
+            assert server.vitals.refusals["connections"] == 2
+            assert await talker.settle() == []
+            await leave(busy.pop())
+            await server.taken(7)
+            assert await server.status("/ready") == 200
+            for line in busy:
+                await leave(line)
+        await server.taken(0)
+
+
+async def test_strangers_leave_this_machine_its_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, other, third = "127.0.0.2", "127.0.0.3", "127.0.0.4"  # this machine's, but for this test
+    monkeypatch.setattr(budgets, "is_this_machine", lambda address: address == "127.0.0.1")
+    limits = {"connections": 16, "address_connections": 100}
+    async with opened(with_routes, limits=limits) as server:
+        busy = [await server.line(POST + b"\r\n", come_from=one) for _ in range(7)]
+        await server.taken(7)
+        assert b"503" in await ended(await server.line(come_from=one))
+        busy += [await server.line(POST + b"\r\n", come_from=other) for _ in range(7)]
+        await server.taken(14)
+        while server.lines.silent:  # noqa: ASYNC110 - nobody tells
+            await asyncio.sleep(0.005)
+        assert b"503" in await ended(await server.line(come_from=third))
+        assert server.vitals.refusals["address_connections"] == 1
+        assert server.vitals.refusals["connections"] == 1
+        assert await server.status("/ready") == 200
+        for line in busy:
+            await leave(line)
+
+
+async def test_whoever_says_no_hello_where_there_is_tls_is_counted_and_makes_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_lines, "HEAD_SEC", 0.3)
+    cert, key = made_certificate(tmp_path)
+    trusted = ssl.create_default_context(cafile=str(cert))
+    limits = {"connections": 8}
+    async with opened(tls_cert=cert, tls_key=key, limits=limits) as server, no_socket_left():
+        silent = [await server.line() for _ in range(20)]
+        await ended(silent[0])
+        async with httpx2.AsyncClient(verify=trusted, trust_env=False) as client:
+            answer = await client.get(f"https://localhost:{server.port}/ready")
+            assert answer.status_code == 200
+        for line in silent[1:]:
+            await ended(line)
+        await server.taken(0)
+
+
+# ---- counted
+
+
+def people(count: int) -> list[str]:
+    return [f"203.0.113.{n}" for n in range(count)]
+
+
+def test_an_address_has_its_share_and_others_have_theirs() -> None:
+    vitals = Vitals()
+    lines = Crowd(Limits(connections=80, address_connections=3), vitals=vitals)
+    one, other = people(2)
+    places = [lines.enter(one) for _ in range(3)]
+    assert all(places) and lines.enter(one) is None and lines.enter(other)
+    assert vitals.refusals["address_connections"] == 1
+    for place in places[:1] * 2:  # twice is once
+        assert place
+        place.leave()
+    assert lines.enter(one) and lines.enter(one) is None
+    assert lines.enter("2001:db8::1") and lines.enter("2001:db8::2") and lines.enter("2001:db8::3")
+    assert lines.enter("2001:db8::4") is None
+
+
+def test_a_proxys_lines_are_not_one_persons() -> None:
+    lines = Crowd(Limits(connections=80, address_connections=3), proxies=["10.0.0.0/8"])
+    assert all(lines.enter("10.1.2.3") for _ in range(20))
+
+
+def test_lines_leave_half_of_the_files_and_some_of_them_to_this_machine() -> None:
+    lines = Crowd(Limits(), files=200)
+    for address in people(250):
+        if place := lines.enter(address):
+            place.heard()
+    assert len(lines) == 88
+    for _ in range(50):
+        if place := lines.enter("127.0.0.1"):
+            place.heard()
+    assert len(lines) == 200 // crowd.FILES_SHARE == 100
+
+
+def test_as_many_files_as_are_needed_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[int, int]] = []
+    monkeypatch.setattr(resource, "setrlimit", lambda _, both: asked.append(both))
+    for now in ((1024, 4096), (1024, resource.RLIM_INFINITY), (1024, 1 << 20), (1 << 20, 1 << 20)):
+        monkeypatch.setattr(resource, "getrlimit", lambda _, now=now: now)
+        open_files.ask_for_enough()
+    enough = open_files.ENOUGH
+    assert asked == [(4096, 4096), (enough, resource.RLIM_INFINITY), (enough, 1 << 20)]
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (resource.RLIM_INFINITY,) * 2)
+    assert open_files.allowed() is None
+
+
+# ---- the program itself
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("processes", [1, 2])
+async def test_with_few_files_silent_lines_take_none_that_a_talkers_recording_needs(
+    processes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ATTUNE_PROCESSES", str(processes))
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (200, before[1]))
+    monkeypatch.setattr(open_files, "ENOUGH", 200)
+    try:
+        async with served("--models", "standin", runs=tmp_path) as server:
+            resource.setrlimit(resource.RLIMIT_NOFILE, before)
+            await _crowd_out(server.url, server.process, processes)
+            assert server.problems == []
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+async def _crowd_out(url: str, process: psutil.Process, processes: int) -> None:
+    def files() -> int:
+        return sum(each.num_fds() for each in family(process))
+
+    where = urlsplit(url)
+    assert where.hostname and where.port
+    async with talking(url, "?attune=1") as talker:
+        await talker.send("attune.consent", transcript=True, audio=True, research=True)
+        assert (await talker.until("attune.recording"))["recording"]
+        before = files()
+        crowd = [await asyncio.open_connection(where.hostname, where.port) for _ in range(300)]
+        async with httpx2.AsyncClient(trust_env=False) as client:
+            for _ in range(2 * processes):
+                answer = await client.get(
+                    f"http://{where.netloc}/ready", headers={"Connection": "close"}
+                )
+                assert answer.status_code == 200
+        await talker.ask()
+        assert (await talker.until("response.done"))["response"]["status"] == "completed"
+        assert not [told for told in talker.of("attune.recording") if not told["recording"]]
+        for line in crowd:
+            with suppress(ConnectionError):
+                async with asyncio.timeout(30):
+                    assert await line[0].read() == b""
+            await leave(line)
+        assert files() <= before + 2
