@@ -30,6 +30,10 @@ class Company(Protocol):
     def is_shared(self, role: str, choice: Choice) -> bool:
         """Whether a role's model is one of these."""
 
+    def kept(self, here: Tally) -> Tally:
+        """What this process has counted, with what was counted in its place before: noted where
+        it outlives this process, before anybody is told."""
+
     async def tallies(self) -> Sequence[Tally]:
         """What the other processes have counted."""
 
@@ -54,6 +58,9 @@ class Alone:
 
     def is_shared(self, role: str, choice: Choice) -> bool:
         return False
+
+    def kept(self, here: Tally) -> Tally:
+        return here
 
     async def tallies(self) -> Sequence[Tally]:
         return ()

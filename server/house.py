@@ -128,16 +128,22 @@ class House:
 
         Whoever asks is soon told, whatever hangs: else the counts would be lost with the answer.
         """
+        is_able = await self._able.told()
+        tally = self.counted()
+        tally.not_ready = int(not (self.ready and is_able))
+        return tally
+
+    def counted(self) -> Tally:
+        """All of it but whether it is ready, which it takes a while to find out."""
         tally = Tally.of(self.vitals)
         admission = self.porter.admission
         tally.seats = admission.total - (self.seats.taken - len(self.seats.here))
         tally.waiting = admission.waiting
         tally.pressure = self.porter.pressed.level
-        tally.not_ready = int(not (self.ready and await self._able.told()))
         for role, breaker in self.breakers.items():
             tally.openings[role] = breaker.opened
             tally.unable[role] = int(breaker.state != "closed")
-        return tally
+        return self.company.kept(tally)
 
     @property
     def watch(self) -> system_api.Watch:

@@ -39,7 +39,8 @@ class Digest:
     @property
     def total(self) -> float:
         """All figures above 0 together, to the width of a step."""
-        return sum(
+        # Exact: in another order, as another process has them, a plain sum may be a bit less.
+        return math.fsum(
             math.sinh(step / STEPS) * FINE * n for step, n in self._steps.items() if step > 0
         )
 

@@ -20,7 +20,6 @@ COUNTS = (
     "refused",
     "queued",
     "left_queue",
-    "recording",
     "recordings_begun",
     "turns",
     "replies",
@@ -32,9 +31,10 @@ COUNTS = (
     "wrong_tokens",
     "stalls",
 )
-NOW = ("seats", "waiting", "not_ready")  # added up too
+NOW = ("recording", "seats", "waiting", "not_ready")  # added up too
 WORST = ("worst_stall_ms", "pressure")  # of these, the greatest
-BY_NAME = ("endings", "failures", "stopped", "refusals", "openings", "unable")
+COUNTS_BY_NAME = ("endings", "failures", "stopped", "refusals", "openings")
+BY_NAME = (*COUNTS_BY_NAME, "unable")
 
 
 @dataclass(slots=True)
@@ -43,7 +43,6 @@ class Tally:
     refused: int = 0
     queued: int = 0
     left_queue: int = 0
-    recording: int = 0
     recordings_begun: int = 0
     turns: int = 0
     replies: int = 0
@@ -55,6 +54,7 @@ class Tally:
     wrong_tokens: int = 0
     stalls: int = 0
     worst_stall_ms: float = 0.0
+    recording: int = 0
     seats: int = 0  # that a process has or would give, of those of the whole server
     waiting: int = 0
     pressure: int = 0
@@ -73,6 +73,7 @@ class Tally:
         counts: dict[str, Any] = {name: getattr(vitals, name) for name in COUNTS}
         return cls(
             **counts,
+            recording=vitals.recording,
             endings=Counter(vitals.endings),
             failures=Counter(vitals.failures),
             stopped=Counter(vitals.stopped),
@@ -98,6 +99,19 @@ class Tally:
                 sum_of.ever.join(stage.ever)
                 sum_of.lately.join(stage.lately)
         return whole
+
+    def counted(self) -> "Tally":
+        """What never falls, for it tells of all the time until now; the rest is of the moment."""
+        names = (*COUNTS, "worst_stall_ms", *COUNTS_BY_NAME, "percepts")
+        ever: dict[str, Any] = {name: getattr(self, name) for name in names}
+        return Tally(**ever, stages={n: StageTally(s.ever) for n, s in self.stages.items()})
+
+    def momentary(self) -> "Tally":
+        """The rest: how it is just now."""
+        names = (*NOW, "pressure", "unable")
+        now: dict[str, Any] = {name: getattr(self, name) for name in names}
+        stages = {n: StageTally(lately=s.lately) for n, s in self.stages.items()}
+        return Tally(**now, stages=stages)
 
     def to_json(self) -> dict[str, Any]:
         return {

@@ -30,14 +30,17 @@ from models.registry import Choice
 from models.style import PLAIN, REPLY_EMOTIONS, Style
 from models.types import EAR_RATE, AudioChunk, SpokenChunk, Token, Turn
 from server.__main__ import Bare
+from server.chores import Chores
 from server.config import PROFILES, BackendProcess, Config
 from server.consent import Consent
 from server.launch import launch
 from server.percentiles import Digest
+from server.processes import ledger as ledgers
 from server.processes import messages, parent
 from server.processes.forwarding import Forwarding
 from server.processes.handing import Doorman, taken_in
 from server.processes.heartbeat import LOOKS, Heartbeats
+from server.processes.ledger import Ledger, entered
 from server.processes.messages import Message
 from server.processes.model_process import ATTENTION_SEC, Attentions, Listening, ModelHouse
 from server.processes.neighbours import Neighbours, inner_door
@@ -52,7 +55,7 @@ from server.processes.remote import (
 )
 from server.processes.seating import SharedSeats, Table
 from server.processes.shared_models import is_own
-from server.processes.together import Everywhere
+from server.processes.together import Everywhere, Together
 from server.readiness import Backend
 from server.seats import OwnSeats, Seats
 from server.sessions.library import StillRecording
@@ -624,6 +627,92 @@ def test_counts_add_up_over_processes() -> None:
     assert ours.stages["first_audio"].ever.count == 1
 
 
+def a_front(number: int, table: Table, ledger: Ledger, neighbour: "Asked") -> Together:
+    line: Any = None
+    others: Any = neighbour
+    return Together(number, table, ledger, Chores.NONE, line, others)
+
+
+def replies(tally: Tally) -> tuple[int, int, int, int]:
+    """What was counted in four of the ways in which we count."""
+    stage = tally.stages["first_audio"].ever.count if tally.stages else 0
+    return tally.replies, tally.failures["speaker"], tally.percepts.count, stage
+
+
+def counted_once() -> Tally:
+    vitals = Vitals()
+    vitals.failed("speaker")
+    vitals.perceived(80.0)
+    vitals.replied({"speech_end": 0.0, "first_audio": 500.0}, 3.0)
+    vitals.stalled(40.0)
+    tally = Tally.of(vitals)
+    tally.waiting, tally.not_ready, tally.unable["speaker"] = 1, 1, 1
+    return tally
+
+
+async def test_what_a_front_told_is_counted_on_by_its_successor(table: Table) -> None:
+    ledger, silent = Ledger(2), Asked(None)
+    for lives in (1, 2, 3):
+        front = a_front(1, table, ledger, silent)
+        told = front.kept(counted_once())
+        assert replies(told) == (lives,) * 4
+        assert (told.waiting, told.not_ready, told.unable["speaker"]) == (1, 1, 1)
+    assert replies(a_front(1, table, ledger, silent).kept(Tally())) == (3,) * 4
+    assert replies(a_front(0, table, ledger, silent).kept(Tally())) == (0,) * 4
+
+
+async def test_of_a_front_that_is_gone_all_others_tell_what_anybody_was_told(table: Table) -> None:
+    ledger, other = Ledger(2), Asked(None)
+    here, there = (a_front(number, table, ledger, other) for number in (0, 1))
+    there.kept(counted_once())  # somebody who asked it was told
+    (told,) = await here.tallies()
+    assert replies(told) == (1,) * 4 and told.worst_stall_ms == 40.0
+    assert (told.waiting, told.not_ready, told.unable["speaker"]) == (0, 0, 0)
+    other.answer = _plain(there.kept(counted_once()).to_json())
+    assert [each.waiting for each in await here.tallies()] == [1]
+    there.kept(counted_once().joined([counted_once()]))
+    other.answer = None
+    (told,) = await here.tallies()
+    assert replies(told) == (2,) * 4
+    # How it was is what it said last to us: it may be there, and slow.
+    assert (told.waiting, told.not_ready, told.unable["speaker"]) == (1, 1, 1)
+    assert told.stages["first_audio"].lately.count == 1
+
+
+def test_an_entry_in_which_a_front_was_killed_is_none_and_the_one_before_stands() -> None:
+    ledger = Ledger(2)
+
+    class Half:
+        """Memory to which whoever writes does not come to the end."""
+
+        memory = ledger._memory
+
+        def __setitem__(self, where: slice, what: bytes) -> None:
+            begin, half = where.start, len(what) // 2
+            self.memory[begin : begin + half] = what[:half]
+            os._exit(0)
+
+    for opened in (1, 2, 3):
+        ledger.write(1, Tally(opened=opened))
+        child = os.fork()
+        if not child:
+            ledger._memory = Half()  # type: ignore[assignment]
+            ledger.write(1, Tally(opened=1_000_000, replies=1_000_000))
+            os._exit(1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert [ledger.read(front).opened for front in (0, 1)] == [0, opened]
+
+
+async def test_what_is_counted_is_noted_again_and_again_though_nobody_asks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ledgers, "ENTRY_SEC", 0.001)
+    ledger = Ledger(1)
+    opened = iter(range(1, 1_000_000))
+    async with entered(lambda: ledger.write(0, Tally(opened=next(opened)))):
+        await until(lambda: ledger.read(0).opened >= 3)
+
+
 def _plain(told: Any) -> Any:
     return orjson.loads(orjson.dumps(told))
 
@@ -645,11 +734,15 @@ class Here:
 class Asked:
     """Neighbours who answer what they are told to."""
 
+    others = (1,)
+
     def __init__(self, answer: dict[str, Any] | None) -> None:
         self.answer = answer
         self.asked: list[Any] = []
 
-    async def ask(self, front: int, what: str, **told: Any) -> dict[str, Any] | None:
+    async def ask(
+        self, front: int, what: str, patience_sec: float = 1.0, **told: Any
+    ) -> dict[str, Any] | None:
         self.asked.append((front, what, told))
         return self.answer
 

@@ -18,6 +18,7 @@ import psutil
 import pytest
 import pytest_asyncio
 import soundfile
+from prometheus_client.parser import text_string_to_metric_families
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
@@ -25,7 +26,7 @@ from models.audio import encode_pcm16, resample
 from models.types import WIRE_RATE
 from server.config import ROOT
 from tests.leaving import cut, returned
-from tests.many_processes import Many, kill, many, until
+from tests.many_processes import WAIT_SEC, Many, kill, many, until
 from tests.talker import HUSH, VOICE, Talker, play_until, sound, talking
 from tests.test_supervision import free_port
 
@@ -230,6 +231,57 @@ async def test_a_front_that_is_killed_takes_only_its_own_conversations_and_comes
 
         await until(whole)
     await until_free(server)
+
+
+async def counted(server: Many) -> dict[str, float]:
+    """Every counter, as the front tells it that happens to be asked."""
+    told = (await server.get("/metrics")).text
+    families = text_string_to_metric_families(told)
+    return {
+        f"{each.name}{sorted(each.labels.items())}": each.value
+        for family in families
+        for each in family.samples
+        if family.type in ("counter", "histogram") and not family.name.startswith("process_")
+    }
+
+
+async def test_no_counter_falls_while_fronts_are_killed_and_their_successors_count_on(
+    server: Many,
+) -> None:
+    opened, replies = "attune_sessions_opened_total[]", "attune_replies_total[]"
+    seen: dict[str, float] = {}
+
+    async def look() -> dict[str, float]:
+        told = await counted(server)
+        fallen = {
+            name: (told.get(name), most) for name, most in seen.items() if told.get(name, 0) < most
+        }
+        assert not fallen
+        seen.update(told)
+        return told
+
+    for name in ("front 1", "front 0"):
+        async with AsyncExitStack() as stack:
+            for talker, _ in (await pair(server, stack)).values():
+                assert await replied(talker) == "completed"
+        await until_free(server)
+        before = await look()
+        assert before[opened] >= 2 and before[replies] >= 2
+        pid = server.pids()[name]
+        kill(pid)
+        async with asyncio.timeout(WAIT_SEC):
+            while server.pids()[name] == pid:
+                told = await look()  # whichever front is asked
+                assert told[opened] == before[opened] and told[replies] == before[replies]
+        for _ in range(4):  # so that each front is asked
+            await look()
+        async with AsyncExitStack() as stack:
+            for talker, _ in (await pair(server, stack)).values():
+                assert await replied(talker) == "completed"
+        await until_free(server)
+        for _ in range(4):
+            told = await look()
+            assert told[opened] == before[opened] + 2 and told[replies] == before[replies] + 2
 
 
 async def test_a_model_process_that_is_killed_costs_a_reply_and_no_conversation(

@@ -67,6 +67,18 @@ def test_of_a_single_figure_all_percentiles_are_that_figure_and_of_none_there_ar
     assert digest.percentiles((0.5, 0.95, 0.99)) == pytest.approx([420.0] * 3, rel=0.005)
 
 
+def test_a_sum_is_the_same_to_the_last_bit_in_whatever_order_figures_came() -> None:
+    figures = [random.Random(n).expovariate(0.001) for n in range(300)]
+    sums = set()
+    for n in range(20):
+        random.Random(n).shuffle(figures)
+        digest = Digest()
+        for figure in figures:
+            digest.add(figure)
+        sums.add(digest.total)
+    assert len(sums) == 1
+
+
 def test_a_digest_stays_small_however_much_it_is_told() -> None:
     digest = Digest()
     for figure in range(-100_000, 2_000_000, 70):

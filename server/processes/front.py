@@ -18,6 +18,7 @@ from server.entrance import Entrance
 from server.launch import Served, crowd, settle, uvloop_run, web
 from server.processes.forwarding import Forwarding
 from server.processes.handing import taken_in
+from server.processes.ledger import Ledger, entered
 from server.processes.neighbours import Neighbours, inner_door
 from server.processes.remote import Line
 from server.processes.seating import Table
@@ -35,6 +36,7 @@ class Place:
     number: int
     folder: Path  # of our sockets
     table: Table
+    ledger: Ledger
     hall: socket.socket  # where the parent hands connections to us
     is_first: bool  # nobody had this number before
     supervised: Supervised  # backends, looked after elsewhere
@@ -100,7 +102,7 @@ async def _serve(served: Served, settings: Config, place: Place) -> None:
     line = Line(place.folder / "models")
     models = await models_of_a_front(choices(settings), line)
     neighbours = Neighbours(place.folder, place.number, place.table.fronts)
-    together = Together(place.number, place.table, place.chores, line, neighbours)
+    together = Together(place.number, place.table, place.ledger, place.chores, line, neighbours)
     try:
         app = served.build(models, settings, together)
         app.state.house.supervised = place.supervised
@@ -112,7 +114,8 @@ async def _serve(served: Served, settings: Config, place: Place) -> None:
         inside = web(forwarding, settings, tls=False)
         counted = crowd(app, settings)
         server = FrontServer(inside, forwarding, place, settings.drain_sec, counted, outside.ssl)
-        async with place.alive, app.state.house.tidying.at_work():
+        house = app.state.house
+        async with place.alive, house.tidying.at_work(), entered(house.counted):
             await server.serve(sockets=[door])
     finally:
         await neighbours.close()

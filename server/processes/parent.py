@@ -23,6 +23,7 @@ from server.launch import Served, no_door, shown
 from server.processes import backend_process, front, model_process
 from server.processes.handing import Doorman
 from server.processes.heartbeat import BEAT_SEC, Heartbeats
+from server.processes.ledger import Ledger
 from server.processes.lifeline import Lifeline
 from server.processes.notice_board import NoticeBoard
 from server.processes.seating import Table
@@ -66,6 +67,7 @@ class Parent:
         self._door = door
         self._folder = folder
         self._table = Table(settings.seats, count, folder / "seats.lock")
+        self._ledger = Ledger(count)
         self._patience_sec = settings.drain_sec + STOP_SEC
         self._lifeline = Lifeline(folder, self._patience_sec)
         self._doorman = Doorman(
@@ -371,6 +373,7 @@ class Parent:
                 member.front,
                 self._folder,
                 self._table,
+                self._ledger,
                 member.hall,
                 is_first=member.starts == 1,
                 supervised=self._board,

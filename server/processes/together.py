@@ -18,6 +18,7 @@ from models.registry import Choice
 from server.chores import Chores
 from server.consent import Consent
 from server.live_sessions import Live
+from server.processes.ledger import Ledger
 from server.processes.neighbours import PRIVATE, Neighbours
 from server.processes.remote import Line
 from server.processes.seating import SharedSeats, Table
@@ -35,7 +36,13 @@ class Together:
     """Several processes that serve one port."""
 
     def __init__(
-        self, number: int, table: Table, chores: Chores, line: Line, neighbours: Neighbours
+        self,
+        number: int,
+        table: Table,
+        ledger: Ledger,
+        chores: Chores,
+        line: Line,
+        neighbours: Neighbours,
     ) -> None:
         self.name = str(number)
         self.chores = chores
@@ -44,7 +51,9 @@ class Together:
         self._line = line
         self._neighbours = neighbours
         self._here: Live | None = None
-        self._tallies: dict[int, Tally] = {}
+        self._ledger = ledger
+        self._before = ledger.read(number)  # of those who had our number, and are no more
+        self._told: dict[int, Tally] = {}
 
     def seats(self, total: int) -> Seats:
         assert total == self._table.seats, "the table was laid for the same settings"
@@ -60,14 +69,27 @@ class Together:
     def is_shared(self, role: str, choice: Choice) -> bool:
         return not is_own(role, choice)
 
+    def kept(self, here: Tally) -> Tally:
+        """Noted before it is told: so no sum falls below what anybody was told when a front dies.
+        Lost is only what a front counted since somebody asked any front, or it noted by itself."""
+        whole = here.joined([self._before])
+        self._ledger.write(self._number, whole)
+        return whole
+
     async def tallies(self) -> Sequence[Tally]:
-        """Of one that does not answer, what it said last: or sums would fall, and rise again."""
+        """Of one that does not answer, what it counted until it last told anybody, and how it said
+        last that it was: or sums would fall, and rise again."""
         others = self._neighbours.others
         asked = (self._neighbours.ask(each, "tally", TALLY_SEC) for each in others)
+        tallies = []
         for front, told in zip(others, await asyncio.gather(*asked), strict=True):
             if told is not None:
-                self._tallies[front] = Tally.from_json(told)
-        return list(self._tallies.values())
+                self._told[front] = Tally.from_json(told)
+                tallies.append(self._told[front])
+            else:
+                last = self._told.get(front, Tally()).momentary()
+                tallies.append(self._ledger.read(front).joined([last]))
+        return tallies
 
     def processes(self) -> list[Process]:
         talking = [*self._table.talking(), 0, 0]
