@@ -36,12 +36,15 @@ class Guest:
     who: str
     address: str | None
     came: float
+    ticket: int | None = None  # of somebody who waits
+    place: int = 0  # in the line, as of when it last changed
     sat: float | None = None  # since when
     news: asyncio.Event = field(default_factory=asyncio.Event)  # its place has changed
 
 
 class Admission:
-    """Told who comes and goes; a seat that is freed belongs to whoever has waited longest."""
+    """Told who comes and goes; a seat that is freed belongs to whoever has waited longest, in
+    whichever process."""
 
     def __init__(
         self,
@@ -57,7 +60,7 @@ class Admission:
         self._share = share  # seats and places that one address may have; None: all
         self._now = now
         self._seated: set[Guest] = set()
-        self._queue: list[Guest] = []
+        self._queue: list[Guest] = []  # those of the line who wait here
         self._shares: Counter[str] = Counter()  # of each subscriber
         self._lengths: deque[float] = deque(maxlen=REMEMBERED)  # of conversations that are over
 
@@ -67,6 +70,10 @@ class Admission:
 
     @property
     def waiting(self) -> int:
+        return self._seats.waiting
+
+    @property
+    def waiting_here(self) -> int:
         return len(self._queue)
 
     @property
@@ -79,7 +86,7 @@ class Admission:
     @property
     def free(self) -> int:
         """Seats that somebody who comes now could have."""
-        return 0 if self._queue else max(0, self.total - self.taken)
+        return max(0, self.total - self.taken) if self._seats.is_next() else 0
 
     # -- coming and going
 
@@ -98,9 +105,10 @@ class Admission:
         """A place in the queue."""
         if self._has_share(address):
             return Refused.SHARE
-        if len(self._queue) >= self._room:
+        if (ticket := self._seats.line_up(self._room)) is None:
             return Refused.FULL
-        guest = Guest(who, address, self._now())
+        guest = Guest(who, address, self._now(), ticket)
+        guest.place = self.position(guest)
         self._queue.append(guest)
         self._count(guest, 1)
         return guest
@@ -109,9 +117,9 @@ class Admission:
         """Over, or tired of waiting."""
         self._count(guest, -1)
         if guest.sat is None:
-            behind = self._queue[self._queue.index(guest) + 1 :]
             self._queue.remove(guest)
-            self._tell(behind)
+            self._seats.step_out(_ticket(guest))
+            self._tell_moved()
             return
         self._seated.remove(guest)
         self._seats.give_back(guest.who)
@@ -119,43 +127,49 @@ class Admission:
         self._let_in()
 
     def step(self) -> None:
-        """Once a second: the machine may hold more than before, or another process less."""
+        """Once a second: the machine may hold more than before, or another process less; there a
+        seat may have come free for somebody here, or the line have moved."""
         self._holds.step(self._settled)
         self._let_in()
 
     def _let_in(self) -> None:
-        let_in = False
-        while self._queue and self.taken < self.total and self._seats.take(self._queue[0].who):
-            guest = self._queue.pop(0)
+        while self._queue and self.taken < self.total:
+            guest = self._queue[0]
+            if not self._seats.take(guest.who, _ticket(guest)):
+                break
+            self._queue.pop(0)
             guest.sat = self._now()
             self._seated.add(guest)
             guest.news.set()
-            let_in = True
-        if let_in:
-            self._tell(self._queue)
+        here = len(self._seats.here)
+        self._seats.hold_back(self._holds.total(here, self._settled) <= here < self._holds.most)
+        self._tell_moved()
 
-    def _tell(self, guests: list[Guest]) -> None:
-        for guest in guests:
-            guest.news.set()
+    def _tell_moved(self) -> None:
+        for guest in self._queue:
+            if (place := self.position(guest)) != guest.place:
+                guest.place = place
+                guest.news.set()
 
     # -- how long it takes
 
     def position(self, guest: Guest) -> int:
-        """Of somebody who waits: 1 is next."""
-        return self._queue.index(guest) + 1
+        """Of somebody who waits, in the one line of all processes: 1 is next."""
+        return self._seats.ahead(_ticket(guest)) + 1
 
     def estimate_sec(self, position: int) -> float | None:
         """Until so many seats will have been freed, going by how long people talk.
 
-        Those who still talk count as well, or the quickest to leave would speak for all. None
-        until somebody has left: nothing is known.
+        Those who still talk count as well, or the quickest to leave would speak for all. How long
+        is known of those here, and seats are freed by all. None until somebody has left: nothing
+        is known.
         """
-        if not self._lengths or not self._seated:
+        if not self._lengths or not self.taken:
             return None
         now = self._now()
         talked = sum(self._lengths) + sum(now - (guest.sat or now) for guest in self._seated)
         leaving = max(1, self.taken - self.total + position)
-        return leaving * talked / len(self._lengths) / len(self._seated)
+        return leaving * talked / len(self._lengths) / self.taken
 
     # -- shares
 
@@ -175,3 +189,8 @@ class Admission:
         self._shares[whose] += by
         if not self._shares[whose]:
             del self._shares[whose]
+
+
+def _ticket(guest: Guest) -> int:
+    assert guest.ticket is not None, "whoever waits has one"
+    return guest.ticket

@@ -138,7 +138,7 @@ class House:
         tally = Tally.of(self.vitals)
         admission = self.porter.admission
         tally.seats = admission.total - (self.seats.taken - len(self.seats.here))
-        tally.waiting = admission.waiting
+        tally.waiting = admission.waiting_here
         tally.pressure = self.porter.pressed.level
         for role, breaker in self.breakers.items():
             tally.openings[role] = breaker.opened

@@ -1,4 +1,4 @@
-"""How many may talk at once."""
+"""How many may talk at once, and the one line in which all others wait."""
 
 from typing import Protocol
 
@@ -14,11 +14,31 @@ class Seats(Protocol):
     def taken(self) -> int:
         """In all processes."""
 
-    def take(self, who: str) -> bool:
-        """False if there is none."""
+    @property
+    def waiting(self) -> int:
+        """In all processes."""
+
+    def take(self, who: str, ticket: int | None = None) -> bool:
+        """False if there is none, or it is somebody else's turn. The ticket is used up."""
 
     def give_back(self, who: str) -> None:
         """Repeating it does no harm."""
+
+    def line_up(self, room: int) -> int | None:
+        """A ticket, greater than all before it; None if so many wait already."""
+
+    def step_out(self, ticket: int) -> None:
+        """Its holder waits no more. Repeating it does no harm."""
+
+    def ahead(self, ticket: int) -> int:
+        """How many wait with older ones, in all processes."""
+
+    def is_next(self, ticket: int | None = None) -> bool:
+        """Whether the next seat is its holder's, or a newcomer's."""
+
+    def hold_back(self, is_full: bool) -> None:
+        """This process holds no more, though seats may be free: those who wait in the others are
+        not to wait for that."""
 
 
 class OwnSeats:
@@ -27,16 +47,43 @@ class OwnSeats:
     def __init__(self, total: int) -> None:
         self.here: set[str] = set()
         self._total = total
+        self._drawn = 0
+        self._tickets: set[int] = set()
 
     @property
     def taken(self) -> int:
         return len(self.here)
 
-    def take(self, who: str) -> bool:
-        if len(self.here) >= self._total:
+    @property
+    def waiting(self) -> int:
+        return len(self._tickets)
+
+    def take(self, who: str, ticket: int | None = None) -> bool:
+        if len(self.here) >= self._total or not self.is_next(ticket):
             return False
+        if ticket is not None:
+            self.step_out(ticket)
         self.here.add(who)
         return True
 
     def give_back(self, who: str) -> None:
         self.here.discard(who)
+
+    def line_up(self, room: int) -> int | None:
+        if self.waiting >= room:
+            return None
+        self._drawn += 1
+        self._tickets.add(self._drawn)
+        return self._drawn
+
+    def step_out(self, ticket: int) -> None:
+        self._tickets.discard(ticket)
+
+    def ahead(self, ticket: int) -> int:
+        return sum(other < ticket for other in self._tickets)
+
+    def is_next(self, ticket: int | None = None) -> bool:
+        return not (self._tickets if ticket is None else self.ahead(ticket))
+
+    def hold_back(self, is_full: bool) -> None:
+        pass

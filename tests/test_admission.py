@@ -42,7 +42,7 @@ def sitting(found: Guest | Refused) -> Guest:
 
 def test_each_of_several_processes_lets_in_as_many_as_it_finds_it_holds(tmp_path: Path) -> None:
     """Of those in the others it knows that they sit, and no more: they are not in its way."""
-    table = Table(64, 2, tmp_path / "lock")
+    table = Table(64, 2, 4, tmp_path / "lock")
     time, calm = Time(), Strain()
     fronts = [
         Admission(SharedSeats(table, n), Capacity(64, calm, 2, time), 4, None, time)
@@ -114,6 +114,150 @@ def test_one_address_has_its_share_and_this_machine_all_it_wants() -> None:
         sitting(admission.sit(anybody(), "127.0.0.1"))
     admission.leave(guest)
     sitting(admission.sit(anybody(), "192.0.2.1"))
+
+
+# ---- one line of several processes
+
+
+@dataclass(slots=True)
+class Fronts:
+    """Two processes that share seats and a line."""
+
+    table: Table
+    all: list[Admission]
+    time: Time
+
+
+def fronts(folder: Path, seats: int, room: int = 4, holds: tuple[int, int] = (64, 64)) -> Fronts:
+    """Each holds so many by its own measure."""
+    table, time = Table(seats, 2, room, folder / "lock"), Time()
+    found = [
+        Admission(SharedSeats(table, n), Measured(seats, holds[n]), room, None, time)
+        for n in range(2)
+    ]
+    return Fronts(table, found, time)
+
+
+@dataclass(slots=True)
+class Measured:
+    """As many as were found."""
+
+    most: int
+    found: int
+
+    def total(self, taken: int, settled: int) -> int:
+        return min(self.most, self.found)
+
+    def step(self, settled: int) -> None:
+        pass
+
+
+def test_those_who_wait_in_several_processes_stand_in_one_line(tmp_path: Path) -> None:
+    two = fronts(tmp_path, seats=2)
+    one, other = two.all
+    leaving = [sitting(front.sit(anybody())) for front in two.all]
+    first, second = sitting(one.wait(anybody())), sitting(other.wait(anybody()))
+    third = sitting(one.wait(anybody()))
+    assert [one.position(first), other.position(second), one.position(third)] == [1, 2, 3]
+    assert one.waiting == other.waiting == 3 and (one.waiting_here, other.waiting_here) == (2, 1)
+    other.leave(leaving[1])  # its own waits, but not for longest
+    assert second.sat is None and one.free == other.free == 0
+    for front in two.all:  # nor is it for somebody who comes only now
+        assert front.sit(anybody()) is Refused.FULL
+    other.step()
+    assert second.sat is None
+    one.step()
+    assert first.sat is not None and third.news.is_set() and one.position(third) == 2
+    other.step()
+    assert second.news.is_set() and other.position(second) == 1
+    one.leave(leaving[0])
+    other.step()
+    assert second.sat is not None and third.sat is None
+
+
+def test_a_seat_is_never_anybody_elses_than_the_oldest_tickets(tmp_path: Path) -> None:
+    rng = random.Random(5)
+    two = fronts(tmp_path, seats=3, room=6)
+    seated: list[tuple[Admission, Guest]] = []
+    line: list[tuple[Admission, Guest]] = []
+    for _ in range(2_000):
+        front = rng.choice(two.all)
+        match rng.randrange(4):
+            case 0:
+                found = front.sit(anybody())
+                if isinstance(found, Guest):
+                    assert not line
+                    seated.append((front, found))
+                elif isinstance(found := front.wait(anybody()), Guest):
+                    line.append((front, found))
+                else:
+                    assert len(line) == 6
+            case 1 if seated:
+                whose, guest = seated.pop(rng.randrange(len(seated)))
+                whose.leave(guest)
+            case 2 if line:
+                whose, guest = line.pop(rng.randrange(len(line)))
+                whose.leave(guest)
+            case _:
+                front.step()
+        sat = [guest.sat is not None for _, guest in line]
+        assert sat == sorted(sat, reverse=True)  # from the front of the line, and nobody else
+        seated += line[: sum(sat)]
+        line = line[sum(sat) :]
+        assert [whose.position(guest) for whose, guest in line] == [*range(1, len(line) + 1)]
+        assert two.table.taken == len(seated) and two.table.waiting == len(line)
+
+
+def test_a_front_that_dies_takes_its_people_out_of_the_line(tmp_path: Path) -> None:
+    two = fronts(tmp_path, seats=2)
+    one, other = two.all
+    for front in two.all:
+        sitting(front.sit(anybody()))
+    for _ in range(2):
+        sitting(one.wait(anybody()))
+    last = sitting(other.wait(anybody()))
+    assert other.position(last) == 3
+    two.table.clear(0)
+    other.step()
+    assert last.sat is not None and other.waiting == 0
+
+
+def test_a_full_line_is_full_for_all_processes(tmp_path: Path) -> None:
+    two = fronts(tmp_path, seats=1, room=2)
+    sitting(two.all[0].sit(anybody()))
+    for front in two.all:
+        sitting(front.wait(anybody()))
+    assert [front.wait(anybody()) for front in two.all] == [Refused.FULL] * 2
+
+
+def test_a_seat_that_a_full_process_cannot_give_goes_to_the_next_who_can_have_it(
+    tmp_path: Path,
+) -> None:
+    two = fronts(tmp_path, seats=4, holds=(1, 2))
+    full, other = two.all
+    leaving = sitting(full.sit(anybody()))
+    first = sitting(full.wait(anybody()))
+    full.step()  # there are seats, and it holds no more
+    assert other.free == 2 and full.free == 0
+    second = sitting(other.sit(anybody()))
+    full.leave(leaving)
+    assert first.sat is not None and second.sat is not None
+    behind = sitting(full.wait(anybody()))
+    full.step()
+    assert full.position(behind) == 1 and other.free == 1
+
+
+def test_a_wait_is_estimated_by_the_seats_that_all_processes_free(tmp_path: Path) -> None:
+    two = fronts(tmp_path, seats=2)
+    one, other = two.all
+    leaving = sitting(one.sit(anybody()))
+    two.time.now = 60.0
+    one.leave(leaving)
+    for front in two.all:
+        sitting(front.sit(anybody()))
+    first, second = sitting(other.wait(anybody())), sitting(one.wait(anybody()))
+    assert one.estimate_sec(one.position(second)) == 60.0  # the second of two, of a minute each
+    assert other.position(first) == 1 and other.estimate_sec(1) is None  # nobody has left there
 
 
 # ---- how long it takes

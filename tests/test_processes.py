@@ -360,7 +360,7 @@ def test_only_roles_with_weights_are_shared() -> None:
 
 @pytest.fixture
 def table(tmp_path: Path) -> Table:
-    return Table(seats=3, fronts=2, lock=tmp_path / "lock")
+    return Table(seats=3, fronts=2, queue=3, lock=tmp_path / "lock")
 
 
 @pytest.mark.parametrize("shared", [True, False])

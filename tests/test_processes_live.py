@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import AsyncGenerator
-from contextlib import AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ import pytest_asyncio
 import soundfile
 from prometheus_client.parser import text_string_to_metric_families
 from websockets.asyncio.client import connect
-from websockets.exceptions import ConnectionClosed
+from websockets.exceptions import ConnectionClosed, ConnectionClosedError
 
 from models.audio import encode_pcm16, resample
 from models.types import WIRE_RATE
@@ -233,15 +233,75 @@ async def test_a_front_that_is_killed_takes_only_its_own_conversations_and_comes
     await until_free(server)
 
 
-async def counted(server: Many) -> dict[str, float]:
-    """Every counter, as the front tells it that happens to be asked."""
+async def in_line(server: Many, stack: AsyncExitStack) -> Talker:
+    """Somebody who waits for a seat, as they have been told."""
+    socket = await stack.enter_async_context(connect(f"{server.wire}?attune=1"))
+    talker = Talker(socket)
+    await talker.until("attune.queue")
+    return talker
+
+
+async def moved_up(talker: Talker, place: int) -> None:
+    """Told so; that they are where they were is told again and again."""
+    async with asyncio.timeout(WAIT_SEC):
+        while talker.of("attune.queue")[-1]["position"] != place:
+            await talker.until("attune.queue")
+
+
+def two_seats(folder: Path) -> AbstractAsyncContextManager[Many]:
+    """One in each front, so that those who wait come to each in turn."""
+    return many(folder, "--models", "standin", "--clock", "samples", "--seats", "2")
+
+
+async def test_who_waits_in_several_fronts_waits_in_one_line_and_is_let_in_by_age(
+    tmp_path: Path,
+) -> None:
+    async with two_seats(tmp_path) as server, AsyncExitStack() as stack:
+        leaving = [each for each, _ in (await pair(server, stack)).values()]
+        line = [await in_line(server, stack) for _ in range(4)]
+        assert [each.of("attune.queue")[0]["position"] for each in line] == [1, 2, 3, 4]
+        assert await refused(server)  # who cannot wait does not pass them
+        for _ in range(2):  # whichever front is asked
+            told = (await server.system())["seats"]
+            assert told["waiting"] == 4 and told["free"] == 0
+            assert (await counted(server, "gauge"))["attune_queue[]"] == 4
+        fronts = []
+        while line:  # whoever was let in leaves first: the next waits in the other front
+            await leaving.pop().socket.close()
+            first, *line = line
+            async with asyncio.timeout(WAIT_SEC):
+                await first.until("session.created")
+            leaving.append(first)
+            fronts.append(server.home_of((await introduced(first))["id"]))
+            for place, each in enumerate(line, start=1):
+                await moved_up(each, place)
+                assert not each.of("session.created")
+        assert fronts.count("front 0") == fronts.count("front 1") == 2
+
+
+async def test_a_front_that_dies_holds_nobody_up_who_waits_in_another(tmp_path: Path) -> None:
+    async with two_seats(tmp_path) as server, AsyncExitStack() as stack:
+        await pair(server, stack)
+        line = [await in_line(server, stack) for _ in range(2)]
+        kill(server.pids()["front 0"])  # with its seat, and somebody who waits
+        async with asyncio.timeout(WAIT_SEC):
+            reading = (each.until("session.created") for each in line)
+            first, second = await asyncio.gather(*reading, return_exceptions=True)
+        left = line[isinstance(first, ConnectionClosed)]
+        assert {type(first), type(second)} == {ConnectionClosedError, dict}
+        assert server.home_of((await introduced(left))["id"]) == "front 1"
+
+
+async def counted(server: Many, *kinds: str) -> dict[str, float]:
+    """Every counter, or what is of another kind, as the front tells it that happens to be asked."""
+    kinds = kinds or ("counter", "histogram")
     told = (await server.get("/metrics")).text
     families = text_string_to_metric_families(told)
     return {
         f"{each.name}{sorted(each.labels.items())}": each.value
         for family in families
         for each in family.samples
-        if family.type in ("counter", "histogram") and not family.name.startswith("process_")
+        if family.type in kinds and not family.name.startswith("process_")
     }
 
 

@@ -66,7 +66,7 @@ class Parent:
         self._settings = settings
         self._door = door
         self._folder = folder
-        self._table = Table(settings.seats, count, folder / "seats.lock")
+        self._table = Table(settings.seats, count, settings.admission.queue, folder / "seats.lock")
         self._ledger = Ledger(count)
         self._patience_sec = settings.drain_sec + STOP_SEC
         self._lifeline = Lifeline(folder, self._patience_sec)
