@@ -11,13 +11,9 @@ import orjson
 from server.tally import Tally
 
 ENTRY_SEC = 5.0  # so much at most is lost with a front, if nobody has asked it meanwhile
-ROOM = (
-    4 << 20
-)  # bytes of an entry: more than all digests with every step in use; what is not, is free
-WRITTEN, LENGTHS = (
-    0,
-    1,
-)  # where in a head: how many entries there were, and how long the last two are
+# Bytes of an entry: more than all digests with every step in use. What is not used is free.
+ROOM = 4 << 20
+WRITTEN, LENGTHS = 0, 1  # where in a head: how many entries there were; how long the last two are
 
 
 class Ledger:
