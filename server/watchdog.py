@@ -17,7 +17,7 @@ from types import FrameType
 log = logging.getLogger(__name__)
 
 STALL_SEC = 0.02  # an answer that takes longer is late
-ASK_SEC = 0.03  # from an answer to the next question: to wake the loop costs a little each time
+ASK_SEC = 0.01  # from an answer to the next question: to wake the loop costs a little each time
 TELL_SEC = 10.0  # from one line in the log to the next
 CALLS = 12  # of the stack, the innermost
 IDLE = ("runners.py", "selectors.py", "base_events.py", "uvloop")  # the loop itself, at no work
