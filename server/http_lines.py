@@ -6,6 +6,8 @@ answer is in the making is nobody's fault out there, and is never held against a
 """
 
 import asyncio
+import socket
+import struct
 from typing import Any
 
 import h11
@@ -17,7 +19,10 @@ from server.sockets import LineSocket
 HEAD_SEC = 15.0  # for a whole head, from when the line is free for one; before that, for TLS
 STALL_SEC = 30.0  # for a body to go on, or for some of an answer to be taken
 LOOK_SEC = 1.0  # how often that is looked at
-STEP_BYTES = 1024  # of a body: a few now and then are no going on
+STEP_BYTES = 1024  # of a body or an answer: a few now and then are no going on
+# Of what Linux tells of a TCP connection: packets under way, bytes that have arrived, bytes that
+# are yet to be sent.
+TCP_INFO = struct.Struct("=24xI92xQ16xI")
 
 # What the far end owes us: for how long it may, and by what we know that it has moved on.
 Owed = tuple[float, object, int]
@@ -76,9 +81,10 @@ class HttpLine(H11Protocol):
             self._looking = None
 
     def _what_is_owed(self) -> Owed | None:
-        # What the system has no room for because the far end takes nothing, also once we closed.
-        if unread := self.transport.get_write_buffer_size():
-            return STALL_SEC, "taking", unread
+        untaken, taken = _written(self.transport)
+        if untaken:  # perhaps of an answer that is over, or once we closed
+            # What a neighbour takes is up to whoever it is for, whose line it looks at itself.
+            return (STALL_SEC, "taking", taken) if self._place else None
         if self.transport.is_closing() or self.flow.read_paused:
             return None
         theirs, cycle = self.conn.their_state, self.cycle
@@ -88,3 +94,20 @@ class HttpLine(H11Protocol):
         if theirs is h11.SEND_BODY and not (cycle and cycle.waiting_for_100_continue):
             return STALL_SEC, cycle, self._received // STEP_BYTES
         return None
+
+
+def _written(transport: asyncio.Transport) -> tuple[bool, int]:
+    """Whether the far end has yet to take some of what was written, and what changes as it does.
+
+    The system holds megabytes, and asks for more only once a third of them has gone: by what is
+    left to give it, whoever reads slowly would seem not to read at all. With TLS there may be more
+    beneath that this transport does not tell of.
+    """
+    left = transport.get_write_buffer_size()
+    try:
+        line = transport.get_extra_info("socket")
+        told = line.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, TCP_INFO.size)
+        under_way, taken, unsent = TCP_INFO.unpack(told)
+    except (AttributeError, OSError, struct.error):  # no TCP, no Linux, or an old one
+        return left > 0, left
+    return bool(left or under_way or unsent), taken // STEP_BYTES

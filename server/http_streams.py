@@ -1,28 +1,25 @@
 """Bodies that come and go in pieces."""
 
-import asyncio
 import logging
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 
 from fastapi import Request
 from fastapi.responses import StreamingResponse
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from server.http_refusals import Refusal, addresses
 from server.private_log import where
 
 log = logging.getLogger(__name__)
 
-STALL_SEC = 30  # a client that takes nothing for so long is given up
-
 
 class Streamed(StreamingResponse):
     """An answer of which the first piece is there, so that it is known to be a good one.
 
     Its source is closed however it ends. If its source fails on the way, the connection is closed
-    before the end is told, by which the client knows that something is missing. A client that
-    takes nothing for STALL_SEC is given up, for others wait for its place.
+    before the end is told, by which the client knows that something is missing. The line of a
+    client that takes nothing is closed by whoever looks at lines, which ends the answer too.
     """
 
     def __init__(
@@ -37,13 +34,9 @@ class Streamed(StreamingResponse):
         self._rest = rest
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def send_soon(message: Message) -> None:
-            async with asyncio.timeout(STALL_SEC):
-                await send(message)
-
         async with aclosing(self._rest):
             try:
-                await super().__call__(scope, receive, send_soon)
+                await super().__call__(scope, receive, send)
             except Exception as error:
                 log.error("an answer broke off: %s%s", where(error), addresses(error))
 

@@ -8,8 +8,9 @@ import asyncio
 import resource
 import socket
 import ssl
+import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from urllib.parse import urlsplit
 import httpx2
 import psutil
 import pytest
+import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.responses import Response, StreamingResponse
 
@@ -25,7 +27,9 @@ from server import app, budgets, crowd, http_lines, launch, open_files
 from server.bench.process import family, served
 from server.config import Config
 from server.crowd import Crowd
+from server.http_streams import Streamed
 from server.limits import Limits
+from server.processes.neighbours import inner_door
 from server.vitals import Vitals
 from tests.made_certificate import made_certificate
 from tests.nothing_left import Held
@@ -151,6 +155,17 @@ def with_routes(application: FastAPI) -> None:
 
         return StreamingResponse(without_end())
 
+    @application.get("/streamed")
+    async def streamed() -> Streamed:
+        async def told() -> AsyncGenerator[bytes, None]:
+            try:
+                for _ in range(40):
+                    yield bytes(MB)
+            finally:
+                application.state.source_closed = True
+
+        return Streamed(b"", told(), "audio/flac")
+
 
 # ---- lines on which nothing comes
 
@@ -207,7 +222,7 @@ async def test_a_body_that_stops_coming_ends_its_line_and_one_that_goes_on_is_he
 
 
 @pytest.mark.usefixtures("in_haste")
-@pytest.mark.parametrize("path", ["/much", "/pieces"])
+@pytest.mark.parametrize("path", ["/much", "/pieces", "/streamed"])
 async def test_a_line_on_which_no_answer_is_taken_is_closed(path: str) -> None:
     async with opened(with_routes) as server, no_socket_left():
         unread = socket.socket()
@@ -217,6 +232,10 @@ async def test_a_line_on_which_no_answer_is_taken_is_closed(path: str) -> None:
         await server.taken(1)
         await server.taken(0)
         unread.close()
+        if path == "/streamed":
+            async with asyncio.timeout(PATIENCE_SEC):
+                while not hasattr(server.application.state, "source_closed"):  # noqa: ASYNC110
+                    await asyncio.sleep(0.005)
 
 
 @pytest.mark.usefixtures("in_haste")
@@ -231,6 +250,62 @@ async def test_an_answer_that_is_taken_slowly_is_told_to_its_end() -> None:
             await asyncio.sleep(STALL * 0.4)
         await ended(silent)
         await leave((reader, writer))
+
+
+@pytest.mark.usefixtures("in_haste")
+@pytest.mark.parametrize("tls", [False, True])
+@pytest.mark.parametrize("path", ["/much", "/streamed"])
+async def test_an_answer_that_is_taken_little_by_little_is_told_on(
+    path: str, tls: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So little that the system, which holds megabytes of it, asks for more only now and then."""
+    monkeypatch.setattr(http_lines, "STALL_SEC", 1.0)
+    cert, key = made_certificate(tmp_path)
+    trusted = ssl.create_default_context(cafile=str(cert))
+    seen = threading.Event()
+
+    def little_by_little(port: int) -> None:
+        with ExitStack() as held:
+            line = held.enter_context(socket.create_connection(("localhost", port)))
+            if tls:
+                line = held.enter_context(trusted.wrap_socket(line, server_hostname="localhost"))
+            line.settimeout(PATIENCE_SEC)
+            line.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+            while not seen.wait(0.05):
+                assert line.recv(10_000)
+
+    async with opened(with_routes, **({"tls_cert": cert, "tls_key": key} if tls else {})) as server:
+        reading = asyncio.create_task(asyncio.to_thread(little_by_little, server.port))
+        try:
+            await server.taken(1)
+            await asyncio.sleep(3.0)  # three times as long as nothing may be taken
+            assert len(server.lines) == 1
+        finally:
+            seen.set()
+            await reading
+
+
+@pytest.mark.usefixtures("in_haste")
+async def test_what_a_neighbour_takes_is_up_to_whoever_it_is_for(tmp_path: Path) -> None:
+    chosen = Config.model_validate(
+        {"profile": "standin", "clock": "samples", "admission": UNMEASURED}
+    )
+    application = app.create(standins(), chosen)
+    with_routes(application)
+    door = inner_door(tmp_path, 0)
+    server = uvicorn.Server(launch.web(application, chosen, tls=False))
+    serving = asyncio.create_task(server.serve(sockets=[door]))
+    try:
+        while not server.started:  # noqa: ASYNC110 - nobody tells
+            await asyncio.sleep(0.005)
+        reader, writer = await asyncio.open_unix_connection(door.getsockname())
+        writer.write(b"GET /streamed HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        await asyncio.sleep(3 * STALL)
+        assert len(await reader.read()) > 40 * MB
+        await leave((reader, writer))
+    finally:
+        server.should_exit = True
+        await serving
 
 
 @pytest.mark.usefixtures("in_haste")
