@@ -12,6 +12,7 @@ from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
 from pydantic import ValidationError
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.routing import Match
 from starlette.types import Receive, Scope, Send
 
@@ -95,6 +96,9 @@ class Route(APIRoute):
         async def answered(request: Request) -> Response:
             try:
                 return await handle(request)
+            except ClientDisconnect:  # also where we hung up, as on a body that stopped coming
+                log.debug("%s: who asked has gone", request.url.path)
+                return Response()  # for nobody
             except Exception as error:
                 refusal = Refusal.of(error)
                 if refusal.status >= 500 and refusal.status != NOT_BUILT_IN:

@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+import logging
 import os
 import signal
 import socket
@@ -786,7 +787,12 @@ async def answered(app: Forwarding, path: str, server: tuple[str, int | None]) -
     async def send(message: AsgiMessage) -> None:
         sent.append(message)
 
-    scope: Scope = {
+    await app(asking(path, server), receive, send)
+    return [each for each in sent if each["type"] != "asked"]
+
+
+def asking(path: str, server: tuple[str, int | None]) -> Scope:
+    return {
         "type": "http",
         "method": "GET",
         "path": path,
@@ -796,8 +802,6 @@ async def answered(app: Forwarding, path: str, server: tuple[str, int | None]) -
         "client": None,  # as of one who has hung up again
         "server": server,
     }
-    await app(scope, receive, send)
-    return [each for each in sent if each["type"] != "asked"]
 
 
 class FrontlessServer(uvicorn.Server):
@@ -876,6 +880,40 @@ async def test_a_request_that_was_passed_on_keeps_its_clients_address(tmp_path: 
         async with httpx2.AsyncClient(transport=outside, base_url="http://here") as client:
             told = await client.get("/api/arena/leaderboard", headers=forged)
         assert told.text == "192.0.2.7" and seen == [("192.0.2.7", 5000)]
+    finally:
+        await neighbours.close()
+        server.should_exit = True
+        await serving
+
+
+async def test_who_hangs_up_before_all_was_passed_on_is_no_failure_of_a_neighbour(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+
+    home = Forwarding(app, Neighbours(tmp_path, 0, 2), says("private"), home=0)
+    server = FrontlessServer(uvicorn.Config(home, log_level="warning", lifespan="off"))
+    serving = asyncio.create_task(server.serve(sockets=[inner_door(tmp_path, 0)]))
+    await until(lambda: server.started)
+    neighbours = Neighbours(tmp_path, 1, 2)
+    come: list[AsgiMessage] = [
+        {"type": "http.request", "body": b"half", "more_body": True},
+        {"type": "http.disconnect"},
+    ]
+
+    async def receive() -> AsgiMessage:
+        return come.pop(0)
+
+    async def send(message: AsgiMessage) -> None:
+        raise AssertionError("nobody is there to be answered")
+
+    by = {"method": "POST", "client": ("192.0.2.7", 5000)}
+    scope = {**asking("/api/arena/rounds", ("127.0.0.1", 7860)), **by}
+    try:
+        await Forwarding(says("public"), neighbours, says("private"), home=0)(scope, receive, send)
+        assert [each for each in caplog.records if each.levelno >= logging.WARNING] == []
     finally:
         await neighbours.close()
         server.should_exit = True

@@ -5,6 +5,7 @@ in hundredths of a second here.
 """
 
 import asyncio
+import logging
 import resource
 import socket
 import ssl
@@ -219,6 +220,28 @@ async def test_a_body_that_stops_coming_ends_its_line_and_one_that_goes_on_is_he
         steady[1].write(bytes(65536 - parts * 1024))
         assert (await asyncio.wait_for(steady[0].readuntil(b"65536"), 10)).startswith(b"HTTP/1.1 2")
         await leave(steady)
+
+
+@pytest.mark.usefixtures("in_haste")
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("audio/speech", "application/json"),
+        ("audio/transcriptions", "multipart/form-data; boundary=xx"),
+        ("realtime/client_secrets", "application/json"),
+    ],
+)
+async def test_a_body_that_stops_coming_is_no_failure_of_ours(
+    path: str, kind: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    head = POST.replace(b"/said", f"/v1/{path}".encode()) + f"Content-Type: {kind}\r\n".encode()
+    with caplog.at_level(logging.DEBUG, "server.http_refusals"):
+        async with opened() as server:
+            assert await ended(await server.line(head + b"\r\n--xx\r\nContent")) == b""
+            async with asyncio.timeout(PATIENCE_SEC):
+                while "has gone" not in caplog.text and "failed" not in caplog.text:  # noqa: ASYNC110
+                    await asyncio.sleep(0.005)
+    assert [each for each in caplog.records if each.levelno >= logging.WARNING] == []
 
 
 @pytest.mark.usefixtures("in_haste")

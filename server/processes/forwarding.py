@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 import httpx2
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
@@ -108,6 +109,8 @@ class Forwarding:
                     await send(_part(b"", more=False))
                 finally:
                     await answer.aclose()
+        except ClientDisconnect:
+            log.debug("%s: who asked has gone", scope["path"])
         except (httpx2.HTTPError, OSError) as error:
             log.error("the front at home did not answer: %s", where(error))
             if begun:  # by the missing end the client knows that something is missing
@@ -155,7 +158,7 @@ async def _body(receive: Receive, over: asyncio.Event) -> AsyncGenerator[bytes, 
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
-            raise OSError("the client has gone")
+            raise ClientDisconnect
         yield message.get("body", b"")
         if not message.get("more_body"):
             over.set()
