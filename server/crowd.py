@@ -11,6 +11,7 @@ from ipaddress import ip_address, ip_network
 
 from server.budgets import subscriber
 from server.limits import Limits
+from server.proxies import in_both_spellings
 from server.vitals import Vitals
 
 FILES_SHARE = 2  # of the files we may have open, lines are at most one in so many
@@ -46,7 +47,7 @@ class Crowd:
     ) -> None:
         self.silent: dict[Place, None] = {}  # in the order in which they came
         self._vitals = vitals or Vitals()
-        self._proxies = [ip_network(each, strict=False) for each in proxies]
+        self._proxies = [ip_network(each) for each in in_both_spellings(proxies)]
         self._most = min(limits.connections, files // FILES_SHARE if files else limits.connections)
         self._for_strangers = self._most - self._most // KEPT_SHARE
         # Where there are few, one address may not have them all.

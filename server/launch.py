@@ -28,6 +28,7 @@ from server.draining import DrainingServer
 from server.entrance import Entrance
 from server.http_lines import HttpLine
 from server.private_log import hush
+from server.proxies import in_both_spellings
 from server.supervision import Supervision
 from server.tidying import settle_memory
 from server.wire_frames import Wire
@@ -186,7 +187,7 @@ def web(app: ASGIApp, settings: config.Config, *, tls: bool = True) -> uvicorn.C
         ssl_keyfile=settings.tls_key if tls else None,
         # Anybody can write X-Forwarded-For: only a proxy of ours is believed.
         proxy_headers=bool(settings.forwarded_allow_ips),
-        forwarded_allow_ips=settings.forwarded_allow_ips,
+        forwarded_allow_ips=in_both_spellings(settings.forwarded_allow_ips),
         server_header=False,
         timeout_graceful_shutdown=5,
     )

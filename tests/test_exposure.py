@@ -15,6 +15,7 @@ from typing import Any
 import httpx2
 import pytest
 from pydantic import SecretStr
+from starlette.types import Receive, Scope, Send
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 from websockets.typing import Subprotocol
@@ -209,6 +210,25 @@ async def test_a_clients_word_on_its_address_counts_only_from_a_trusted_proxy(
         assert await wrong_from(url, *forged) == [401, 401, 429]
     with pytest.raises(ConfigError, match="forwarded_allow_ips"):
         checked(settings(talker_token=TOKEN, forwarded_allow_ips="my.proxy"))
+
+
+@pytest.mark.parametrize("seen", ["10.1.2.3", "::ffff:10.1.2.3"])
+async def test_a_proxys_word_counts_also_where_a_socket_of_ipv6_writes_its_address(
+    seen: str,
+) -> None:
+    told: list[Any] = []
+
+    async def application(scope: Scope, receive: Receive, send: Send) -> None:
+        told.append(scope["client"][0])
+
+    chosen = settings(talker_token=TOKEN, forwarded_allow_ips="10.0.0.0/8")
+    web = launch.web(application, chosen)
+    web.load()
+    forwarded = [(b"x-forwarded-for", b"192.0.2.7")]
+    for client in (seen, "::ffff:11.1.2.3"):
+        scope = {"type": "http", "client": (client, 1), "headers": forwarded}
+        await web.loaded_app(scope, None, None)
+    assert told == ["192.0.2.7", "::ffff:11.1.2.3"]
 
 
 async def test_behind_a_proxy_the_name_of_an_allowed_page_is_ours() -> None:

@@ -483,6 +483,19 @@ def test_a_proxys_lines_are_not_one_persons() -> None:
     assert all(lines.enter("10.1.2.3") for _ in range(20))
 
 
+@pytest.mark.parametrize(
+    ("named", "seen"),
+    [("10.0.0.0/8", "::ffff:10.1.2.3"), ("10.1.2.3", "::ffff:10.1.2.3")]
+    + [("::ffff:10.0.0.0/104", "10.1.2.3"), ("2001:db8::/32", "2001:db8::1")],
+)
+def test_a_proxy_is_known_however_the_socket_writes_its_address(named: str, seen: str) -> None:
+    limits = Limits(connections=80, address_connections=3)
+    lines = Crowd(limits, proxies=[named])
+    assert all(lines.enter(seen) for _ in range(20))
+    strangers = [lines.enter(each) for each in ["::ffff:11.1.2.3"] * 4]
+    assert strangers[-1] is None
+
+
 def test_lines_leave_half_of_the_files_and_some_of_them_to_this_machine() -> None:
     lines = Crowd(Limits(), files=200)
     for address in people(250):
