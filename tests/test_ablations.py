@@ -90,9 +90,13 @@ def test_all_arms_of_all_folds_are_made_and_compared(
         Path(options(command)["--out"]).write_text(json.dumps(told))
 
     monkeypatch.setattr(subprocess, "run", run)
+    bank = tmp_path / "bank"
+    bank.mkdir()
+    for name in ("emobank", "reader", "writer"):
+        (bank / f"{name}.csv").touch()
     app = typer.Typer()
     app.command()(ablations.main)
-    done = CliRunner().invoke(app, ["--emobank", "bank", "--out", str(tmp_path), "--folds", "2"])
+    done = CliRunner().invoke(app, ["--emobank", str(bank), "--out", str(tmp_path), "--folds", "2"])
     assert done.exit_code == 0, done.output
     assert sorted(made) == sorted(["none", "writer", "reader", "both", "both"] * 2)
     kept = json.loads((tmp_path / "ablations.json").read_text())

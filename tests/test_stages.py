@@ -98,11 +98,15 @@ def test_all_are_taught_once_and_asked_and_compared(
         (out / "evaluation.json").write_text(json.dumps(kept))
 
     monkeypatch.setattr(subprocess, "run", run)
+    bank = tmp_path / "bank"
+    bank.mkdir()
+    for name in ("emobank", "reader", "writer"):
+        (bank / f"{name}.csv").touch()
     app = typer.Typer()
     app.command()(stages.main)
     for _ in range(2):
         done = CliRunner().invoke(
-            app, ["--emobank", "bank", "--out", str(tmp_path), "--seeds", "2"]
+            app, ["--emobank", str(bank), "--out", str(tmp_path), "--seeds", "2"]
         )
         assert done.exit_code == 0, done.output
     assert sorted(taught) == sorted(["skipped", "none", "writer", "reader", "both"] * 2)

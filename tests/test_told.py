@@ -1,6 +1,11 @@
 """What a tuned model is told, and what it tells of its thinking."""
 
+from importlib import import_module
+from pathlib import Path
+
 import pytest
+import typer
+from typer.testing import CliRunner
 
 from models.corpus import plain
 from models.corpus.exchange import Split, Way, load
@@ -128,3 +133,24 @@ def test_a_state_says_nothing_of_gender_age_or_place() -> None:
 
 def test_words_of_a_scale_follow_its_values() -> None:
     assert [emobank.step(value) for value in (1.0, 2.7, 3.0, 3.2, 5.0)] == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    "name", ["tuning.sides", "tuning.stages", "tuning.ablations", "train_reply"]
+)
+def test_without_emobank_nothing_is_begun_and_it_is_said_in_a_line(
+    name: str, tmp_path: Path
+) -> None:
+    for needed in ("torch", "peft"):
+        pytest.importorskip(needed)
+    app = typer.Typer()
+    app.command()(import_module(f"models.{name}").main)
+    out, half = tmp_path / "out", tmp_path / "half"
+    half.mkdir()
+    for each in ("emobank", "writer"):
+        (half / f"{each}.csv").touch()
+    for folder, missing in ((tmp_path / "nowhere", "emobank.csv"), (half, "reader.csv")):
+        ran = CliRunner().invoke(app, ["--emobank", str(folder), "--out", str(out)])
+        told = f"{folder} is not EmoBank's folder: it has no {missing}"
+        assert ran.exit_code == 1 and "".join(ran.stderr.split()) == "".join(told.split())
+        assert not out.exists()

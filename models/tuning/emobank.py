@@ -57,8 +57,16 @@ class Sentence:
     felt: Mapping[Perspective, Affect]
 
 
+def check(folder: Path) -> None:
+    """Before anything is made for it: a FileNotFoundError in plain words if it is not there."""
+    for name in ("emobank", *Perspective):
+        if not (folder / f"{name}.csv").is_file():
+            raise FileNotFoundError(f"{folder} is not EmoBank's folder: it has no {name}.csv")
+
+
 def read(folder: Path) -> list[Sentence]:
     """All sentences that both sides have rated."""
+    check(folder)
     sides = {side: _ratings(folder / f"{side}.csv") for side in Perspective}
     with (folder / "emobank.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))

@@ -247,14 +247,19 @@ def main(
     """Read EmoBank once, teach all arms, and compare them."""
     if threads:
         torch.set_num_threads(threads)
+    console = Console(stderr=True)
+    try:
+        sentences = emobank.read(emobank_folder)
+    except FileNotFoundError as error:
+        console.print(str(error), style="red", markup=False)
+        raise typer.Exit(1) from None
     out.mkdir(parents=True, exist_ok=True)
-    with Progress(console=Console(stderr=True)) as progress:
+    with Progress(console=console) as progress:
 
         def reporting(label: str) -> Report:
             task = progress.add_task(label)
             return lambda done, of: progress.update(task, completed=done, total=of)
 
-        sentences = emobank.read(emobank_folder)
         bank = Bank.of(sentences, _states(sentences, base, device, out, reporting("read")))
         found = compared(bank, folds(bank, seeds, reporting("taught")))
     made = {"base": base, "sentences": len(sentences), "seeds": seeds}

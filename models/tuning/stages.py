@@ -22,7 +22,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from models.adapter_files import SUM
-from models.tuning.emobank import Sides
+from models.tuning.emobank import Sides, check
 from models.tuning.examples import Stage
 
 SEED = 7  # of the first round; each further one has the next
@@ -142,11 +142,17 @@ def main(
     at_once: Annotated[int, typer.Option(help="At work together, each on one core.")] = 2,
 ) -> None:
     """Train all arms and ask all contestants."""
+    console = Console(stderr=True)
+    try:
+        check(emobank)
+    except FileNotFoundError as error:
+        console.print(str(error), style="red", markup=False)
+        raise typer.Exit(1) from None
     size = Size(scripts, understood, sentences, limit)
     rounds = [Round(seed, out / str(seed)) for seed in range(SEED, SEED + seeds)]
     taught = [(each, arm) for each in rounds for arm in ARMS]
     asked = [(each, who) for each in rounds for who in CONTESTANTS]
-    with Progress(console=Console(stderr=True)) as progress, ThreadPoolExecutor(at_once) as pool:
+    with Progress(console=console) as progress, ThreadPoolExecutor(at_once) as pool:
         teaching = progress.add_task("taught", total=len(taught))
         asking = progress.add_task("asked", total=len(asked))
 
