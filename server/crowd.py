@@ -28,7 +28,7 @@ class Place:
 
     def heard(self) -> None:
         """A whole request came, so that it need not make way."""
-        self._crowd.silent.pop(self, None)
+        self._crowd.heard(self)
 
     def leave(self) -> None:
         """The line is no more; telling it twice does no harm."""
@@ -54,9 +54,25 @@ class Crowd:
         self._each = min(limits.address_connections, max(1, self._for_strangers // 2))
         self._open: set[Place] = set()
         self._of: Counter[str] = Counter()
+        self._tell: Callable[[int], object] = lambda _: None
 
     def __len__(self) -> int:
         return len(self._open)
+
+    @property
+    def room(self) -> int:
+        """For so many, whoever they are; 0 if somebody silent would have to make way. If nobody is
+        silent, -1 where only who comes from this machine has a place left, and -2 where nobody has.
+        """
+        free = self._for_strangers - len(self._open)
+        if free > 0 or self.silent:
+            return max(0, free)
+        return -1 if len(self._open) < self._most else -2
+
+    def tell_room(self, tell: Callable[[int], object]) -> None:
+        """Now, and whenever it changes."""
+        self._tell = tell
+        tell(self.room)
 
     def enter(self, address: str) -> Place | None:
         """A place for who comes from there; None if there is none."""
@@ -77,7 +93,13 @@ class Crowd:
         self.silent[place] = None
         if whose:
             self._of[whose] += 1
+        self._tell(self.room)
         return place
+
+    def heard(self, place: Place) -> None:
+        if place in self.silent:
+            del self.silent[place]
+            self._tell(self.room)
 
     def left(self, place: Place) -> None:
         if place not in self._open:
@@ -88,6 +110,7 @@ class Crowd:
             self._of[place.whose] -= 1
             if not self._of[place.whose]:
                 del self._of[place.whose]
+        self._tell(self.room)
 
     def _is_proxy(self, address: str) -> bool:
         if not self._proxies:

@@ -34,7 +34,9 @@ from server.__main__ import Bare
 from server.chores import Chores
 from server.config import PROFILES, BackendProcess, Config
 from server.consent import Consent
+from server.crowd import Crowd
 from server.launch import launch
+from server.limits import Limits
 from server.percentiles import Digest
 from server.processes import ledger as ledgers
 from server.processes import messages, parent
@@ -542,7 +544,10 @@ class Halls:
     def __init__(self, count: int) -> None:
         self.talking = [0] * count
         self.adopted = [0] * count
-        self.doorman = Doorman(lambda: self.talking, self.adopted.__getitem__, count)
+        self.room = [100] * count
+        self.doorman = Doorman(
+            lambda: self.talking, self.adopted.__getitem__, self.room.__getitem__, count
+        )
         self.ends: list[socket.socket] = []
         for number in range(count):
             ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -594,6 +599,45 @@ def test_a_front_that_takes_nothing_in_gets_no_more_than_the_others(halls: Halls
         halls.arrive()
         halls.taken_in(1)
     assert halls.taken_in(0) == 1
+
+
+def test_a_front_without_room_is_passed_by_while_another_has_some(halls: Halls) -> None:
+    halls.talking[:] = [3, 0]
+    halls.room[:] = [5, 2]
+    for _ in range(4):  # at once: those on their way count as if they had come in
+        halls.arrive()
+    assert (halls.taken_in(0), halls.taken_in(1)) == (2, 2)
+    halls.room[1] = 0
+    halls.arrive()
+    assert (halls.taken_in(0), halls.taken_in(1)) == (1, 0)
+
+
+def test_where_no_front_has_room_who_comes_is_sent_where_somebody_may_make_way(
+    halls: Halls,
+) -> None:
+    halls.talking[:] = [3, 0]
+    for theirs in (-1, -2):
+        halls.room[:] = [0, theirs]
+        halls.arrive()
+        assert (halls.taken_in(0), halls.taken_in(1)) == (1, 0)
+    halls.room[:] = [-1, -2]
+    halls.arrive()
+    assert (halls.taken_in(0), halls.taken_in(1)) == (1, 0)
+    halls.room[:] = [-2, -2]
+    halls.arrive()  # to be turned away there
+    assert (halls.taken_in(0), halls.taken_in(1)) == (0, 1)
+
+
+def test_how_much_room_a_front_has_is_seen_in_another_process(table: Table) -> None:
+    child = os.fork()
+    if not child:
+        lines = Crowd(Limits(connections=8))
+        lines.tell_room(lambda room: table.room.__setitem__(1, room))
+        assert lines.enter("192.0.2.1")
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert table.room.tolist() == [0, 6]
+    assert table.adopted.tolist() == [0, 0] and table.talking() == [0, 0]
 
 
 def test_who_comes_while_no_front_is_there_waits_for_one(halls: Halls) -> None:

@@ -518,6 +518,29 @@ async def test_no_backend_outlives_a_parent_or_who_looks_after_it_and_it_is_star
         assert not alive
 
 
+async def test_a_front_full_of_lines_turns_nobody_away_while_another_has_room(
+    tmp_path: Path,
+) -> None:
+    few = 8  # in each front; one of them for who comes from this machine
+    async with (
+        many(tmp_path, "--models", "standin", ATTUNE_LIMITS__CONNECTIONS=str(few)) as server,
+        talking(server.wire),
+        AsyncExitStack() as stack,
+    ):
+        for _ in range(2 * few - 1):  # with who talks, as many as there may be
+            assert b"200" in await line(server, stack)
+
+
+async def line(server: Many, stack: AsyncExitStack) -> bytes:
+    """One that has spoken and stays: how it was answered."""
+    url = httpx2.URL(server.url)
+    reader, writer = await asyncio.open_connection(url.host, url.port)
+    stack.callback(writer.close)
+    writer.write(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    async with asyncio.timeout(WAIT_SEC):
+        return await reader.readline()
+
+
 def sockets(folder: Path) -> list[Path]:
     """Where processes that were told to keep their sockets here do so."""
     return list(folder.glob("attune-*"))

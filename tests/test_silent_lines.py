@@ -508,6 +508,29 @@ def test_lines_leave_half_of_the_files_and_some_of_them_to_this_machine() -> Non
     assert len(lines) == 200 // crowd.FILES_SHARE == 100
 
 
+def test_how_much_room_there_is_is_told_whenever_it_changes() -> None:
+    told: list[int] = []
+    lines = Crowd(Limits(connections=8))  # one of them for who comes from this machine
+    lines.tell_room(told.append)
+    places = [lines.enter(address) for address in people(7)]
+    assert told == [7, 6, 5, 4, 3, 2, 1, 0]
+    for place in places:
+        assert place and told[-1] == 0  # whoever is silent would make way
+        place.heard()
+        place.heard()
+    assert told[-1] == -1 and lines.enter("203.0.113.9") is None
+    here = lines.enter("127.0.0.1")
+    assert here and told[-1] == 0
+    here.heard()
+    assert told[-1] == -2 and lines.enter("127.0.0.1") is None
+    here.leave()
+    assert told[-1] == -1
+    for place in places:
+        assert place
+        place.leave()
+    assert told[-1] == 7
+
+
 def test_as_many_files_as_are_needed_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[int, int]] = []
     monkeypatch.setattr(resource, "setrlimit", lambda _, both: asked.append(both))

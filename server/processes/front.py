@@ -67,6 +67,7 @@ class FrontServer(DrainingServer):
         self._drain_sec = drain_sec
         self._place = place
         self._entrance = Entrance(self, crowd, tls)  # for what comes from outside
+        crowd.tell_room(self._tell_room)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -85,6 +86,9 @@ class FrontServer(DrainingServer):
     async def part(self) -> None:
         seconds = self._drain_sec + LEAVE_SEC
         await asyncio.gather(super().part(), self._forwarding.relays_over(seconds))
+
+    def _tell_room(self, room: int) -> None:
+        self._place.table.room[self._place.number] = room
 
     def _take_in(self) -> None:
         for connection in taken_in(self._place.hall):

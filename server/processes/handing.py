@@ -1,4 +1,5 @@
-"""Connections handed from the parent, which accepts them, to the front that has least to do.
+"""Connections handed from the parent, which accepts them, to the front that has least to do, of
+those that have room for one more.
 
 Were all fronts to accept by themselves, the one that waited last would be woken first, and get
 most of the conversations.
@@ -49,10 +50,15 @@ class Doorman:
     """Who is at the door, and where they are sent."""
 
     def __init__(
-        self, talking: Callable[[], list[int]], adopted: Callable[[int], int], fronts: int
+        self,
+        talking: Callable[[], list[int]],
+        adopted: Callable[[int], int],
+        room: Callable[[int], int],
+        fronts: int,
     ) -> None:
         self._talking = talking
         self._adopted = adopted
+        self._room = room  # as a crowd tells it
         self._halls: dict[int, socket.socket] = {}
         self._handed = [0] * fronts
         self._served = [0] * fronts  # when each got its last one, counted in connections
@@ -82,14 +88,16 @@ class Doorman:
         return False
 
     def by_load(self) -> list[int]:
-        """The fronts, the one with least to do first.
+        """The fronts, the one with least to do first, and those without room last.
 
         What a front was handed and has not taken in counts as well: so one that hangs is avoided.
         """
         talking = self._talking()
 
-        def load(front: int) -> tuple[int, int]:
-            pending = self._handed[front] - self._adopted(front)
-            return talking[front] + pending, self._served[front]
+        def load(front: int) -> tuple[int, int, int]:
+            pending, room = self._handed[front] - self._adopted(front), self._room(front)
+            # Those on their way say nothing yet: where they fill a front, one of them makes way.
+            lack = 0 if pending < room else 1 - min(0, room)
+            return lack, talking[front] + pending, self._served[front]
 
         return sorted(self._halls, key=load)

@@ -71,7 +71,10 @@ class Parent:
         self._patience_sec = settings.drain_sec + STOP_SEC
         self._lifeline = Lifeline(folder, self._patience_sec)
         self._doorman = Doorman(
-            self._table.talking, lambda number: int(self._table.adopted[number]), count
+            self._table.talking,
+            lambda number: int(self._table.adopted[number]),
+            lambda number: int(self._table.room[number]),
+            count,
         )
         self._heartbeats = Heartbeats(len(self._table.pids))
         self._look_at = time.monotonic() + BEAT_SEC  # whether all are well

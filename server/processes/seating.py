@@ -1,4 +1,5 @@
-"""A table in memory that all processes see: who has a seat, where, who waits, who is alive."""
+"""A table in memory that all processes see: who has a seat, where, who waits, who is alive, and
+which front has room."""
 
 import fcntl
 import mmap
@@ -21,12 +22,14 @@ class Table:
         self.seats = seats
         self.fronts = fronts
         others = 2  # the models' process, and that of the backends
-        line = (2 * fronts + others) * 8
+        line = (3 * fronts + others) * 8
         head = line + (fronts + 1 + queue) * 8
         self._memory = mmap.mmap(-1, head + seats * ROW)
-        # What each front has taken in of what it was handed; and pids, the others' last.
+        # What each front has taken in of what it was handed; what room it has for more, as its
+        # crowd tells it; and pids, the others' last.
         self.adopted = np.frombuffer(self._memory, np.int64, fronts)
-        self.pids = np.frombuffer(self._memory, np.int64, fronts + others, fronts * 8)
+        self.room = np.frombuffer(self._memory, np.int64, fronts, fronts * 8)
+        self.pids = np.frombuffer(self._memory, np.int64, fronts + others, 2 * fronts * 8)
         # Fronts that hold no more; how many tickets were drawn; and those of people who wait. A
         # ticket is when it was drawn and in which front in one number, so that it is written whole.
         self._full = np.frombuffer(self._memory, np.int64, fronts, line)
