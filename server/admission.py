@@ -43,7 +43,7 @@ class Guest:
 
 
 class Admission:
-    """Told who comes and goes; a seat that is freed belongs to whoever has waited longest, in
+    """Told who comes and goes; seats that are freed belong to those who have waited longest, in
     whichever process."""
 
     def __init__(
@@ -86,14 +86,16 @@ class Admission:
     @property
     def free(self) -> int:
         """Seats that somebody who comes now could have."""
-        return max(0, self.total - self.taken) if self._seats.is_next() else 0
+        here = self.total - self.taken - len(self._queue)
+        return max(0, min(here, self._seats.spare))
 
     # -- coming and going
 
     def sit(self, who: str, address: str | None = None) -> Guest | Refused:
-        """A seat at once, or none: never past somebody who waits."""
+        """A seat at once, or none: never one that somebody who waits could have."""
         if self._has_share(address):
             return Refused.SHARE
+        self._let_in()  # or who waits here would be passed, should it hold less when we next look
         if not self.free or not self._seats.take(who):
             return Refused.FULL
         guest = Guest(who, address, self._now(), sat=self._now())

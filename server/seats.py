@@ -18,8 +18,12 @@ class Seats(Protocol):
     def waiting(self) -> int:
         """In all processes."""
 
+    @property
+    def spare(self) -> int:
+        """Free seats that those who wait leave over."""
+
     def take(self, who: str, ticket: int | None = None) -> bool:
-        """False if there is none, or it is somebody else's turn. The ticket is used up."""
+        """False if older tickets need all that are free. The ticket is used up."""
 
     def give_back(self, who: str) -> None:
         """Repeating it does no harm."""
@@ -32,9 +36,6 @@ class Seats(Protocol):
 
     def ahead(self, ticket: int) -> int:
         """How many wait with older ones, in all processes."""
-
-    def is_next(self, ticket: int | None = None) -> bool:
-        """Whether the next seat is its holder's, or a newcomer's."""
 
     def hold_back(self, is_full: bool) -> None:
         """This process holds no more, though seats may be free: those who wait in the others are
@@ -58,8 +59,13 @@ class OwnSeats:
     def waiting(self) -> int:
         return len(self._tickets)
 
+    @property
+    def spare(self) -> int:
+        return max(0, self._total - self.taken - self.waiting)
+
     def take(self, who: str, ticket: int | None = None) -> bool:
-        if len(self.here) >= self._total or not self.is_next(ticket):
+        before = self.waiting if ticket is None else self.ahead(ticket)
+        if self._total - self.taken <= before:
             return False
         if ticket is not None:
             self.step_out(ticket)
@@ -81,9 +87,6 @@ class OwnSeats:
 
     def ahead(self, ticket: int) -> int:
         return sum(other < ticket for other in self._tickets)
-
-    def is_next(self, ticket: int | None = None) -> bool:
-        return not (self._tickets if ticket is None else self.ahead(ticket))
 
     def hold_back(self, is_full: bool) -> None:
         pass

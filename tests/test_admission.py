@@ -82,7 +82,8 @@ def test_a_seat_that_the_machine_has_gained_belongs_to_whoever_waits() -> None:
         sitting(admission.sit(anybody()))
     first = sitting(admission.wait(anybody()))
     time.now = SETTLE_SEC  # there would be room for a third
-    assert admission.sit(anybody()) is Refused.FULL and admission.free == 0
+    assert admission.free == 0 and first.sat is None
+    assert admission.sit(anybody()) is Refused.FULL
     admission.step()
     assert first.sat == SETTLE_SEC
 
@@ -162,8 +163,7 @@ def test_those_who_wait_in_several_processes_stand_in_one_line(tmp_path: Path) -
     assert one.waiting == other.waiting == 3 and (one.waiting_here, other.waiting_here) == (2, 1)
     other.leave(leaving[1])  # its own waits, but not for longest
     assert second.sat is None and one.free == other.free == 0
-    for front in two.all:  # nor is it for somebody who comes only now
-        assert front.sit(anybody()) is Refused.FULL
+    assert other.sit(anybody()) is Refused.FULL  # nor has somebody who comes only now
     other.step()
     assert second.sat is None
     one.step()
@@ -175,7 +175,49 @@ def test_those_who_wait_in_several_processes_stand_in_one_line(tmp_path: Path) -
     assert second.sat is not None and third.sat is None
 
 
-def test_a_seat_is_never_anybody_elses_than_the_oldest_tickets(tmp_path: Path) -> None:
+def test_seats_that_come_free_together_are_all_taken_together(tmp_path: Path) -> None:
+    two = fronts(tmp_path, seats=8, room=16)
+    one, other = two.all
+    leaving = [sitting(one.sit(anybody())) for _ in range(8)]
+    line = [sitting(front.wait(anybody())) for _ in range(5) for front in (other, one)]
+    for guest in leaving:
+        one.leave(guest)
+    assert two.table.taken == 4  # its own; a seat is kept for each who came before them
+    other.step()
+    assert [guest.sat is not None for guest in line] == [True] * 8 + [False] * 2
+    assert [other.position(line[8]), one.position(line[9])] == [1, 2]
+
+
+def test_who_comes_new_has_a_seat_that_those_who_wait_leave_over(tmp_path: Path) -> None:
+    two = fronts(tmp_path, seats=4)
+    one, other = two.all
+    leaving = [sitting(one.sit(anybody())) for _ in range(4)]
+    line = [sitting(other.wait(anybody())) for _ in range(2)]
+    for left, guest in enumerate(leaving):
+        assert one.free == max(0, left - 2)
+        one.leave(guest)
+    assert one.free == 2 and other.free == 2
+    for _ in range(2):
+        sitting(one.sit(anybody()))
+    assert one.sit(anybody()) is Refused.FULL and one.free == other.free == 0
+    other.step()
+    assert all(guest.sat is not None for guest in line)
+
+
+def test_who_comes_new_is_let_in_after_those_who_wait_there(tmp_path: Path) -> None:
+    two = fronts(tmp_path, seats=3)
+    one, other = two.all
+    leaving = [sitting(one.sit(anybody())) for _ in range(3)]
+    first, second = (sitting(other.wait(anybody())) for _ in range(2))
+    for guest in leaving[:2]:
+        one.leave(guest)
+    assert other.sit(anybody()) is Refused.FULL
+    assert first.sat is not None and second.sat is not None
+    one.leave(leaving[2])
+    sitting(other.sit(anybody()))
+
+
+def test_seats_are_left_to_those_who_have_waited_longer(tmp_path: Path) -> None:
     rng = random.Random(5)
     two = fronts(tmp_path, seats=3, room=6)
     seated: list[tuple[Admission, Guest]] = []
@@ -186,7 +228,8 @@ def test_a_seat_is_never_anybody_elses_than_the_oldest_tickets(tmp_path: Path) -
             case 0:
                 found = front.sit(anybody())
                 if isinstance(found, Guest):
-                    assert not line
+                    passed = [each for each in line if each[1].sat is None]
+                    assert two.table.taken + len(passed) <= 3
                     seated.append((front, found))
                 elif isinstance(found := front.wait(anybody()), Guest):
                     line.append((front, found))
@@ -200,10 +243,11 @@ def test_a_seat_is_never_anybody_elses_than_the_oldest_tickets(tmp_path: Path) -
                 whose.leave(guest)
             case _:
                 front.step()
-        sat = [guest.sat is not None for _, guest in line]
-        assert sat == sorted(sat, reverse=True)  # from the front of the line, and nobody else
-        seated += line[: sum(sat)]
-        line = line[sum(sat) :]
+        sat = [each for each in line if each[1].sat is not None]
+        passed = line[: line.index(sat[-1]) + 1 - len(sat)] if sat else []
+        assert two.table.taken + len(passed) <= 3  # a seat is kept for each of them
+        seated += sat
+        line = [each for each in line if each[1].sat is None]
         assert [whose.position(guest) for whose, guest in line] == [*range(1, len(line) + 1)]
         assert two.table.taken == len(seated) and two.table.waiting == len(line)
 

@@ -377,6 +377,21 @@ def test_seats_are_taken_once_and_given_back(table: Table, shared: bool) -> None
     assert seats.taken == 2 and seats.take("sess_3") and not seats.take("sess_4")
 
 
+@pytest.mark.parametrize("shared", [True, False])
+def test_of_the_free_seats_one_is_kept_for_each_older_ticket(table: Table, shared: bool) -> None:
+    seats: Seats = SharedSeats(table, 0) if shared else OwnSeats(3)
+    first, second, third = (seats.line_up(3) for _ in range(3))
+    assert seats.spare == 0 and not seats.take("sess_new")
+    assert seats.take("sess_3", third) and not seats.take("sess_new")
+    assert seats.take("sess_2", second) and not seats.take("sess_new")
+    assert seats.take("sess_1", first) and seats.taken == 3
+    seats.give_back("sess_2")
+    last = seats.line_up(3)
+    assert seats.spare == 0 and not seats.take("sess_new")
+    seats.give_back("sess_1")
+    assert seats.spare == 1 and seats.take("sess_new") and seats.take("sess_4", last)
+
+
 def test_seats_are_counted_over_all_fronts(table: Table) -> None:
     here, there = SharedSeats(table, 0), SharedSeats(table, 1)
     assert here.take("sess_a") and there.take("sess_b") and there.take("sess_c")

@@ -55,7 +55,7 @@ class Table:
         assert 0 < len(name) < ROW - WHO, f"{who} is no name for a seat"
         with self._alone():
             free = np.flatnonzero(self._rows[:, FRONT] == 0)
-            if not len(free) or not self.is_next(front, ticket):
+            if len(free) <= self._before(front, ticket):
                 return False
             row = self._rows[free[0]]
             row[WHO:] = 0
@@ -95,13 +95,17 @@ class Table:
     def ahead(self, ticket: int) -> int:
         return len(self._older(ticket))
 
-    def is_next(self, front: int, ticket: int | None = None) -> bool:
-        """Those of other fronts that hold no more would keep a seat empty that this one has."""
-        whose = self._older(ticket) % self.fronts
-        return not np.any((whose == front) | (self._full[whose] == 0))
+    def spare(self, front: int) -> int:
+        return max(0, self.seats - self.taken - self._before(front))
 
     def hold_back(self, front: int, is_full: bool) -> None:
         self._full[front] = is_full
+
+    def _before(self, front: int, ticket: int | None = None) -> int:
+        """How many a seat is kept for. Those of other fronts that hold no more would keep one empty
+        that this one has."""
+        whose = self._older(ticket) % self.fronts
+        return int(np.count_nonzero((whose == front) | (self._full[whose] == 0)))
 
     def _older(self, ticket: int | None) -> NDArray[np.int64]:
         """Than this one; without one, all."""
@@ -145,6 +149,10 @@ class SharedSeats:
     def waiting(self) -> int:
         return self._table.waiting
 
+    @property
+    def spare(self) -> int:
+        return self._table.spare(self._front)
+
     def take(self, who: str, ticket: int | None = None) -> bool:
         if not self._table.take(self._front, who, ticket):
             return False
@@ -164,9 +172,6 @@ class SharedSeats:
 
     def ahead(self, ticket: int) -> int:
         return self._table.ahead(ticket)
-
-    def is_next(self, ticket: int | None = None) -> bool:
-        return self._table.is_next(self._front, ticket)
 
     def hold_back(self, is_full: bool) -> None:
         self._table.hold_back(self._front, is_full)
