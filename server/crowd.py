@@ -1,8 +1,9 @@
 """How many lines may be open at once: from one address, and in all.
 
 Each is an open file, and so are recordings and models: those who come must leave some of them.
-Where there is no room, whoever has been silent longest makes way, having said nothing yet; only
-where all have spoken is a newcomer turned away.
+Where there is no room, whoever has been silent longest makes way, having said nothing yet, of the
+newcomer's address if it is there that is no room; only where all have spoken is a newcomer turned
+away.
 """
 
 from collections import Counter
@@ -80,14 +81,12 @@ class Crowd:
         whose = None if self._is_proxy(address) else stranger  # behind a proxy are many
         if whose and self._of[whose] >= self._each:
             self._vitals.limited("address_connections")
-            return None
+            if not self._make_way(each for each in self.silent if each.whose == whose):
+                return None
         if len(self._open) >= (self._for_strangers if stranger else self._most):
             self._vitals.limited("connections")
-            if not self.silent:
+            if not self._make_way(self.silent):
                 return None
-            oldest = next(iter(self.silent))
-            oldest.leave()
-            oldest.hang_up()
         place = Place(self, whose)
         self._open.add(place)
         self.silent[place] = None
@@ -111,6 +110,14 @@ class Crowd:
             if not self._of[place.whose]:
                 del self._of[place.whose]
         self._tell(self.room)
+
+    def _make_way(self, silent: Iterable[Place]) -> bool:
+        """Whoever has been silent longest of these hangs up, if there is anybody."""
+        oldest = next(iter(silent), None)
+        if oldest:
+            oldest.leave()
+            oldest.hang_up()
+        return oldest is not None
 
     def _is_proxy(self, address: str) -> bool:
         if not self._proxies:

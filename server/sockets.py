@@ -10,6 +10,7 @@ from websockets.http11 import Request
 
 LOST = 1006  # what the protocol calls a connection that ended without a word
 FAREWELL_SEC = 5.0  # to answer our farewell
+NO_HANDSHAKE = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 ABORT = "attune.abort"  # among the scope's extensions: lets the connection go at once
 
 
@@ -53,6 +54,13 @@ class LineSocket(WebSocketsSansIOProtocol):
         if message["type"] == "websocket.close" and self.close_timer is not None:
             self.close_timer.cancel()
             self.close_timer = self.loop.call_later(self.close_timeout, self.abort)
+
+    def turn_away(self) -> None:
+        """What HTTP takes for a head and the handshake does not, uvicorn lets lie unanswered."""
+        self.close_sent = True
+        self.transport.write(NO_HANDSHAKE)
+        self.transport.close()
+        self.close_timer = self.loop.call_later(self.close_timeout, self.abort)
 
     def abort(self) -> None:
         self.transport.abort()

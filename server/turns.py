@@ -189,6 +189,8 @@ class TurnDetector:
         if finished < SURE[eagerness]:
             if self._ending is Ending.COMPLETE:
                 return SENTENCE_MS[eagerness]
+            if self._ending is Ending.ANNOUNCING:  # whole as well, were it not for what may come
+                return max(MORE_MS, SENTENCE_MS[eagerness])
             trailing = self._ending is Ending.TRAILING
             return (MAX_WAIT_MS if trailing else UNCLEAR_MS)[eagerness]
         if self._ending in (Ending.TRAILING, Ending.ANNOUNCING):

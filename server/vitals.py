@@ -41,7 +41,7 @@ class Watched(Protocol):
     @property
     def recording(self) -> bool: ...
     @property
-    def stopped(self) -> str | None: ...
+    def broke_off(self) -> str | None: ...  # what stopped it first
     @property
     def begun(self) -> Any | None: ...  # None: nobody has said what may be kept
 
@@ -109,8 +109,8 @@ class Vitals:
         self.endings[why] += 1
         self._live.pop(id(recorder), None)
         self._recorded += recorder.begun is not None
-        if recorder.stopped:
-            self._stopped[recorder.stopped] += 1
+        if recorder.broke_off:
+            self._stopped[recorder.broke_off] += 1
 
     @property
     def recording(self) -> int:
@@ -125,7 +125,7 @@ class Vitals:
     @property
     def stopped(self) -> dict[str, int]:
         """How often a recording broke off, by what stopped it."""
-        now = Counter(each.stopped for each in self._live.values() if each.stopped)
+        now = Counter(each.broke_off for each in self._live.values() if each.broke_off)
         return dict(self._stopped + now)
 
     def stalled(self, ms: float) -> None:

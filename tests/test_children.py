@@ -223,3 +223,29 @@ async def test_where_children_may_be_recorded_perception_is_a_matter_of_taste(
         assert (await consent(talker, **ALL))["recording"] is True
         await talker.update(**ON)
         assert (await talker.update(**OFF))["type"] == "session.updated"
+
+
+async def test_what_a_full_disk_had_ended_before_stays_counted_as_that(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any) -> int:
+        raise OSError(28, "No space left on device")
+
+    recording = {"runs": str(tmp_path), "children": False}
+    models = standins(perceiver=Ages(ADULT, CHILD))
+    async with (
+        serving(models, recording=recording) as (url, house),
+        talking(url, "?attune=1") as talker,
+    ):
+        await consent(talker, **ALL)
+        with monkeypatch.context() as disk:
+            disk.setattr("os.pwrite", full)
+            await talker.ask()
+            while (await play_until(talker, "attune.recording"))["recording"]:
+                pass
+            await play_until(talker, "response.done")
+        assert house.vitals.stopped == {"disk_full": 1}
+        told = await take_a_turn(talker) or await play_until(talker, "attune.recording")
+        assert told["reason"] == "child"
+        assert house.vitals.stopped == {"disk_full": 1}
+    assert not (folder(tmp_path) / AUDIO_FILE).exists()

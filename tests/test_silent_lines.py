@@ -13,6 +13,7 @@ import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -27,7 +28,7 @@ from fastapi.responses import Response, StreamingResponse
 from server import app, budgets, crowd, http_lines, launch, open_files
 from server.bench.process import family, served
 from server.config import Config
-from server.crowd import Crowd
+from server.crowd import Crowd, Place
 from server.http_streams import Streamed
 from server.limits import Limits
 from server.processes.neighbours import inner_door
@@ -41,6 +42,10 @@ MB = 1 << 20
 HEAD, STALL, LOOK = 0.3, 0.5, 0.02
 PATIENCE_SEC = 10.0
 POST = b"POST /said HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n"
+UPGRADE = (
+    b"GET /v1/realtime HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+    b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n"
+)
 
 Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
@@ -381,6 +386,24 @@ async def test_a_conversation_that_is_silent_is_none_of_that() -> None:
         await server.taken(0)
 
 
+@pytest.mark.parametrize(
+    "head",
+    [
+        UPGRADE.replace(b"GET", b"POST"),
+        UPGRADE + b"Content-Length: 10\r\n",
+        UPGRADE + b"".join(b"X%d: a\r\n" % n for n in range(130)),
+        UPGRADE + b"X: " + b"a" * 9000 + b"\r\n",
+    ],
+    ids=["another method", "a body", "many lines", "a long line"],
+)
+async def test_a_head_that_asks_for_a_handshake_and_is_none_is_refused_and_given_back(
+    head: bytes,
+) -> None:
+    async with opened() as server, no_socket_left():
+        assert (await ended(await server.line(head + b"\r\n"))).startswith(b"HTTP/1.1 400")
+        await server.taken(0)
+
+
 # ---- more lines than there is room for
 
 
@@ -425,6 +448,8 @@ async def test_strangers_leave_this_machine_its_places(monkeypatch: pytest.Monke
     async with opened(with_routes, limits=limits) as server:
         busy = [await server.line(POST + b"\r\n", come_from=one) for _ in range(7)]
         await server.taken(7)
+        while server.lines.silent:  # noqa: ASYNC110 - nobody tells
+            await asyncio.sleep(0.005)
         assert b"503" in await ended(await server.line(come_from=one))
         busy += [await server.line(POST + b"\r\n", come_from=other) for _ in range(7)]
         await server.taken(14)
@@ -459,6 +484,13 @@ async def test_whoever_says_no_hello_where_there_is_tls_is_counted_and_makes_way
 # ---- counted
 
 
+def speaking(lines: Crowd, address: str) -> Place:
+    place = lines.enter(address)
+    assert place, "there was no room"
+    place.heard()
+    return place
+
+
 def people(count: int) -> list[str]:
     return [f"203.0.113.{n}" for n in range(count)]
 
@@ -467,15 +499,29 @@ def test_an_address_has_its_share_and_others_have_theirs() -> None:
     vitals = Vitals()
     lines = Crowd(Limits(connections=80, address_connections=3), vitals=vitals)
     one, other = people(2)
-    places = [lines.enter(one) for _ in range(3)]
-    assert all(places) and lines.enter(one) is None and lines.enter(other)
+    places = [speaking(lines, one) for _ in range(3)]
+    assert lines.enter(one) is None and lines.enter(other)
     assert vitals.refusals["address_connections"] == 1
     for place in places[:1] * 2:  # twice is once
-        assert place
         place.leave()
-    assert lines.enter(one) and lines.enter(one) is None
-    assert lines.enter("2001:db8::1") and lines.enter("2001:db8::2") and lines.enter("2001:db8::3")
+    assert speaking(lines, one) and lines.enter(one) is None
+    for n in range(1, 4):
+        speaking(lines, f"2001:db8::{n}")
     assert lines.enter("2001:db8::4") is None
+
+
+def test_at_a_full_address_its_own_silent_lines_make_way_and_no_others() -> None:
+    lines = Crowd(Limits(connections=80, address_connections=3))
+    one, other = people(2)
+    gone: list[str] = []
+    for name, address in {"other": other, "first": one, "second": one}.items():
+        place = lines.enter(address)
+        assert place
+        place.hang_up = partial(gone.append, name)
+    for _ in range(3):
+        speaking(lines, one)
+    assert gone == ["first", "second"]
+    assert lines.enter(one) is None and len(lines) == 4
 
 
 def test_a_proxys_lines_are_not_one_persons() -> None:

@@ -152,7 +152,10 @@ def test_words_after_which_more_must_come_are_given_longer(words: Ending) -> Non
     assert 1_000 <= silent * 32 < 1_064
 
 
-def test_a_whole_sentence_ends_the_turn_though_the_voice_sounds_unfinished() -> None:
+@pytest.mark.parametrize(("words", "ms"), [(Ending.COMPLETE, 640), (Ending.ANNOUNCING, 1_024)])
+def test_a_whole_sentence_ends_the_turn_though_the_voice_sounds_unfinished(
+    words: Ending, ms: int
+) -> None:
     ear = TurnDetector(loudness, TurnOptions())
     for _ in range(4):
         ear.hear(np.ones(FRAME, np.float32))
@@ -160,8 +163,8 @@ def test_a_whole_sentence_ends_the_turn_though_the_voice_sounds_unfinished() -> 
     while not isinstance(event := ear.hear(np.zeros(FRAME, np.float32)), SpeechEnded):
         silent += 1
         if isinstance(event, SpeechPaused):
-            ear.judged(0.1, Ending.COMPLETE)
-    assert silent * 32 == pytest.approx(640, abs=32)
+            ear.judged(0.1, words)
+    assert silent * 32 == pytest.approx(ms, abs=32)
 
 
 def test_a_verdict_that_comes_late_ends_the_turn_at_once() -> None:

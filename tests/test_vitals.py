@@ -38,7 +38,7 @@ class Time:
 @dataclass
 class Recording:
     recording: bool = True
-    stopped: str | None = None
+    broke_off: str | None = None
     begun: bool | None = True
 
 
@@ -128,7 +128,7 @@ def test_recordings_are_counted_while_they_run_and_by_what_stopped_them() -> Non
     vitals.began(whole)
     vitals.began(broken)
     assert vitals.recording == 2
-    broken.recording, broken.stopped = False, "disk_full"
+    broken.recording, broken.broke_off = False, "disk_full"
     assert (vitals.recording, vitals.stopped) == (1, {"disk_full": 1})
     vitals.ended(broken, "hung_up")
     vitals.ended(whole, "lost")

@@ -53,6 +53,7 @@ class Recorder:
     def __init__(self, paper: Paper, timeline: Timeline) -> None:
         self.consent: Consent | None = None  # None: nobody has said anything about it
         self.stopped: Reason | None = None
+        self.broke_off: Reason | None = None  # what stopped it first
         self.deleted = False
         self.begun: asyncio.Future[None] | None = None  # done once the folder can be found
         self._paper = paper
@@ -337,6 +338,7 @@ class Recorder:
 
     def _mark_stopped(self, reason: Reason) -> None:
         self.stopped = reason
+        self.broke_off = self.broke_off or reason
         if self._sheet is None or self._session is None:
             return
         stopped = Stopped(at=self._timeline.position, wall=datetime.now(UTC), reason=reason)
