@@ -9,7 +9,14 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Page, async_playwright
+from playwright.async_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Page,
+    async_playwright,
+    expect,
+)
 
 from models.protocols import Models
 from server.config import Config
@@ -19,6 +26,7 @@ from ui import app
 
 CHROMIUM = shutil.which("chromium")
 OPERATOR = "operator-key-for-tests"
+expect.set_options(timeout=20_000)  # ms: as long as a busy machine may take to show something
 SIZES = {"wide": (1440, 900), "middle": (1024, 768), "phone": (390, 844)}
 
 

@@ -180,7 +180,7 @@ def test_what_is_unknown_or_goes_without_saying_is_not_told() -> None:
 
 
 def folders(place: Path) -> list[Path]:
-    return list(place.glob("runs/*/sess_*"))
+    return list(place.glob("runs/????-??-??/sess_*"))
 
 
 async def test_without_consent_nothing_is_said_of_it_and_nothing_kept(

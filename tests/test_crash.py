@@ -103,7 +103,7 @@ def test_twenty_kills_lose_at_most_a_second_each(tmp_path: Path) -> None:
             assert repair(path)
             repaired += 1
         assert list(left_behind(runs)) == []
-        folders = {path.name: path for path in runs.glob("*/sess_*")}
+        folders = {path.name: path for path in runs.glob("????-??-??/sess_*")}
         for session in folders.keys() | puts.keys():
             put = puts.get(session, Put())  # none: it was killed before it could say a word
             if session in folders:
@@ -131,5 +131,5 @@ def test_a_repair_that_is_killed_is_completed_by_the_next(tmp_path: Path) -> Non
         process.stdout.close()
         for path in left_behind(runs):
             repair(path)
-        for path in runs.glob("*/sess_*"):
+        for path in runs.glob("????-??-??/sess_*"):
             check(path, puts[path.name])

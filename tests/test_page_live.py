@@ -95,7 +95,7 @@ async def sounded(page: Page) -> tuple[Samples, int, list[float]]:
 
 
 def folders(runs: Path) -> list[Path]:
-    return sorted(file.parent for file in runs.glob("*/sess_*/session.json"))
+    return sorted(file.parent for file in runs.glob("????-??-??/sess_*/session.json"))
 
 
 async def test_what_is_said_is_understood_felt_answered_aloud_and_kept(

@@ -51,7 +51,7 @@ def noise(seconds: float, seed: int, level: float = VOICE) -> NDArray[np.float32
 
 
 def folders(runs: Path) -> list[Path]:
-    return list(runs.glob("*/sess_*"))
+    return list(runs.glob("????-??-??/sess_*"))  # beside them lie marks of what is being changed
 
 
 def folder(runs: Path) -> Path:

@@ -86,8 +86,14 @@ class Looked:
 
 
 def alive(*processes: int) -> bool:
-    found = [psutil.Process(each) for each in processes if psutil.pid_exists(each)]
-    return any(each.status() != psutil.STATUS_ZOMBIE for each in found)
+    return any(map(_is_alive, processes))
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        return psutil.Process(process).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:  # it may go while it is looked at
+        return False
 
 
 @pytest.fixture
