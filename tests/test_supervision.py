@@ -91,7 +91,7 @@ def alive(*processes: int) -> bool:
 
 def _is_alive(process: int) -> bool:
     try:
-        return psutil.Process(process).status() != psutil.STATUS_ZOMBIE
+        return bool(psutil.Process(process).status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:  # it may go while it is looked at
         return False
 
