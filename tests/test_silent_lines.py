@@ -40,7 +40,7 @@ from tests.talker import talking
 
 MB = 1 << 20
 HEAD, STALL, LOOK = 0.3, 0.5, 0.02
-PATIENCE_SEC = 10.0
+PATIENCE_SEC = 30.0
 POST = b"POST /said HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n"
 UPGRADE = (
     b"GET /v1/realtime HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
@@ -407,7 +407,10 @@ async def test_a_head_that_asks_for_a_handshake_and_is_none_is_refused_and_given
 # ---- more lines than there is room for
 
 
-async def test_whoever_has_been_silent_longest_makes_way_and_talkers_never() -> None:
+async def test_whoever_has_been_silent_longest_makes_way_and_talkers_never(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(http_lines, "HEAD_SEC", 300.0)  # nobody leaves for another reason
     async with opened(limits={"connections": 8}) as server, talking(server.url) as talker:
         async with no_socket_left():
             crowd = [await server.line() for _ in range(50)]
@@ -526,7 +529,8 @@ def test_at_a_full_address_its_own_silent_lines_make_way_and_no_others() -> None
 
 def test_a_proxys_lines_are_not_one_persons() -> None:
     lines = Crowd(Limits(connections=80, address_connections=3), proxies=["10.0.0.0/8"])
-    assert all(lines.enter("10.1.2.3") for _ in range(20))
+    for _ in range(20):
+        speaking(lines, "10.1.2.3")
 
 
 @pytest.mark.parametrize(
@@ -537,9 +541,11 @@ def test_a_proxys_lines_are_not_one_persons() -> None:
 def test_a_proxy_is_known_however_the_socket_writes_its_address(named: str, seen: str) -> None:
     limits = Limits(connections=80, address_connections=3)
     lines = Crowd(limits, proxies=[named])
-    assert all(lines.enter(seen) for _ in range(20))
-    strangers = [lines.enter(each) for each in ["::ffff:11.1.2.3"] * 4]
-    assert strangers[-1] is None
+    for _ in range(20):
+        speaking(lines, seen)
+    for _ in range(3):
+        speaking(lines, "::ffff:11.1.2.3")
+    assert lines.enter("::ffff:11.1.2.3") is None
 
 
 def test_lines_leave_half_of_the_files_and_some_of_them_to_this_machine() -> None:
