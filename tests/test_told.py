@@ -135,6 +135,7 @@ def test_words_of_a_scale_follow_its_values() -> None:
     assert [emobank.step(value) for value in (1.0, 2.7, 3.0, 3.2, 5.0)] == [0, 1, 2, 3, 4]
 
 
+@pytest.mark.slow  # with what is installed for training
 @pytest.mark.parametrize(
     "name", ["tuning.sides", "tuning.stages", "tuning.ablations", "train_reply"]
 )
