@@ -1,4 +1,4 @@
-"""Memory is flat over a thousand conversations, and no object outlives its own."""
+"""Memory is flat over thousands of conversations, and no object outlives its own."""
 
 import asyncio
 import gc
@@ -52,9 +52,10 @@ async def test_no_object_outlives_its_conversation(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-async def test_a_thousand_conversations_leave_nothing_behind(tmp_path: Path) -> None:
-    seen = await visited(1000, 8, tmp_path)
-    assert seen.answered == 1000 and not seen.problems
+async def test_three_thousand_conversations_leave_nothing_behind(tmp_path: Path) -> None:
+    # Of a thousand too many are gone before the allocator has found its size.
+    seen = await visited(3000, 8, tmp_path)
+    assert seen.answered == 3000 and not seen.problems
     assert seen.each_kb <= EACH_KB, seen.report()
 
 

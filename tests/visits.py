@@ -1,4 +1,4 @@
-"""python -m tests.visits: a thousand conversations one after another, some at a time.
+"""python -m tests.visits: thousands of conversations one after another, some at a time.
 
 Each comes, has a turn answered, and leaves; every other is recorded. They talk to a real server
 with stand-in models on the samples clock. What one leaves behind, however little, adds up.
@@ -92,7 +92,7 @@ async def guests(url: str, numbers: Iterator[int], seen: Visits, left: Any) -> N
 
 
 def main(
-    visits: Annotated[int, typer.Option(min=100, help="In all.")] = 1000,
+    visits: Annotated[int, typer.Option(min=100, help="In all.")] = 3000,
     at_once: Annotated[int, typer.Option(min=1, help="At the same time.")] = 8,
     out: Annotated[Path | None, typer.Option(help="Write what was seen here, as JSON.")] = None,
 ) -> None:
