@@ -21,6 +21,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from models import weights
+from models.complaints import in_a_line
 from models.corpus.exchange import FOLDER, CorpusError, Exchange, Split, Way, load
 from models.corpus.references import FILE as REFERENCES
 from models.corpus.references import References, of_all
@@ -136,7 +137,9 @@ def main(
     if context.invoked_subcommand:
         return
     console = Console(stderr=True)
-    try:
+    with in_a_line(
+        console, EvaluationError, CorpusError, BackendError, weights.WeightsError, OSError
+    ):
         if out is None:
             raise EvaluationError("Say where everything goes: --out FOLDER.")
         out.mkdir(parents=True, exist_ok=True)
@@ -159,9 +162,6 @@ def main(
             else None,
         )
         evaluate(parse_all(contestant or []), setup, blind, console)
-    except (EvaluationError, CorpusError, BackendError, weights.WeightsError, OSError) as error:
-        console.print(str(error), style="red", markup=False)
-        raise typer.Exit(1) from None
 
 
 @app.command()
@@ -169,11 +169,8 @@ def verdicts(
     folder: Annotated[Path, typer.Argument(help="With pairs.jsonl, key.json, verdicts.jsonl.")],
 ) -> None:
     """Who was chosen, by whom, and whether chance would have done as well."""
-    try:
+    with in_a_line(Console(stderr=True), EvaluationError):
         found = readings.score(folder)
-    except EvaluationError as error:
-        Console(stderr=True).print(str(error), style="red", markup=False)
-        raise typer.Exit(1) from None
     (folder / "verdicts.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     typer.echo(tables.verdicts(found), nl=False)
 

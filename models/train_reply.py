@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from models.adapter_files import FILE, AdapterError
+from models.complaints import in_a_line
 from models.corpus import plain, simple
 from models.corpus.exchange import CorpusError, Split, load
 from models.digest import sha256
@@ -117,7 +118,7 @@ def main(
     console = Console(stderr=True)
     if threads:
         torch.set_num_threads(threads)
-    try:
+    with in_a_line(console, CorpusError, AdapterError, ValueError, OSError):
         bank = emobank.read(emobank_folder) if emobank_folder else []
         genres = tuple(genre or ())
         bank = emobank.of_genres(bank, genres)
@@ -139,9 +140,6 @@ def main(
             if each is Stage.EMPATHY:
                 recipe = replace(recipe, apart=apart)
             _train(trained, each, lessons[each], out, recipe, rank, matter, console)
-    except (CorpusError, AdapterError, ValueError, OSError) as error:
-        console.print(str(error), style="red", markup=False)
-        raise typer.Exit(1) from None
 
 
 Lesson = tuple[list[Example], list[Example]]  # to learn from, and held out

@@ -54,12 +54,12 @@ class HttpLine(H11Protocol):
     def handle_websocket_upgrade(self, event: h11.Request) -> None:
         self._look_no_more()
         super().handle_websocket_upgrade(event)
-        socket = self.transport.get_protocol()
-        assert isinstance(socket, LineSocket), "the line is its own from now on"
+        successor = self.transport.get_protocol()
+        assert isinstance(successor, LineSocket), "the line is its own from now on"
         if self._place:
-            socket.when_lost = self._place.leave
-        if not socket.handshake_initiated:
-            socket.turn_away()
+            successor.when_lost = self._place.leave
+        if not successor.handshake_initiated:
+            successor.turn_away()
         elif self._place:
             self._place.heard()
 

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator
 from ipaddress import IPv4Network, IPv6Network, ip_network
 
 IPV4 = IPv6Network("::ffff:0:0/96")  # as a socket of IPv6 writes it
-IPV4_BITS = 32
 
 
 def in_both_spellings(proxies: Iterable[str]) -> list[str]:

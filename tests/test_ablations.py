@@ -15,6 +15,7 @@ from models.tuning import ablations
 from models.tuning.ablations import ARMS, FOLDS, Run, summed_up, table
 from models.tuning.emobank import GENRES, of_genres
 from models.tuning.evaluation.understanding import main as understanding
+from tests.empty_emobank import empty_emobank
 
 
 def figures(taught: float, others: float) -> dict[str, Any]:
@@ -90,10 +91,7 @@ def test_all_arms_of_all_folds_are_made_and_compared(
         Path(options(command)["--out"]).write_text(json.dumps(told))
 
     monkeypatch.setattr(subprocess, "run", run)
-    bank = tmp_path / "bank"
-    bank.mkdir()
-    for name in ("emobank", "reader", "writer"):
-        (bank / f"{name}.csv").touch()
+    bank = empty_emobank(tmp_path / "bank")
     app = typer.Typer()
     app.command()(ablations.main)
     done = CliRunner().invoke(app, ["--emobank", str(bank), "--out", str(tmp_path), "--folds", "2"])

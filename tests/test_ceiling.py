@@ -1,12 +1,10 @@
 """How far good replies go the way of their cue: nobody's can be asked to do better."""
 
-import itertools
-
-from models.corpus.exchange import FOLDER, Exchange, Way, read
+from models.corpus.exchange import Split, Way, load
 from models.corpus.references import of_all
 from models.tuning.evaluation.ceiling import ceiling
 
-TEST = list(itertools.islice(read(FOLDER / "test.jsonl", Exchange), 20))
+TEST = load(Split.TEST)[:20]
 WAYS = {reply: way for each in TEST for way in Way for reply in of_all()(each, way)}
 
 

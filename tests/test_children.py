@@ -16,7 +16,16 @@ from server.sessions.format import AUDIO_FILE
 from tests.fakes import known
 from tests.serving import serving, standins
 from tests.talker import Talker, play_until, talking
-from tests.test_recording import ALL, NOTHING, consent, folder, folders, kinds, record
+from tests.test_recording import (
+    ALL,
+    NOTHING,
+    consent,
+    folder,
+    folders,
+    full,
+    kinds,
+    record,
+)
 
 
 class Ages:
@@ -228,9 +237,6 @@ async def test_where_children_may_be_recorded_perception_is_a_matter_of_taste(
 async def test_what_a_full_disk_had_ended_before_stays_counted_as_that(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(*_: Any) -> int:
-        raise OSError(28, "No space left on device")
-
     recording = {"runs": str(tmp_path), "children": False}
     models = standins(perceiver=Ages(ADULT, CHILD))
     async with (

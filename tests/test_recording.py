@@ -7,7 +7,7 @@ import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import httpx2
 import numpy as np
@@ -52,6 +52,11 @@ def noise(seconds: float, seed: int, level: float = VOICE) -> NDArray[np.float32
 
 def folders(runs: Path) -> list[Path]:
     return list(runs.glob("????-??-??/sess_*"))  # beside them lie marks of what is being changed
+
+
+def full(*_: Any) -> NoReturn:
+    """Writes to a disk that has no room."""
+    raise OSError(28, "No space left on device")
 
 
 def folder(runs: Path) -> Path:
@@ -350,10 +355,6 @@ async def test_a_disk_that_fails_ends_the_recording_and_not_the_conversation(
     async with recorded(tmp_path) as talker:
         await consent(talker, **ALL)
         await talker.ask()
-
-        def full(*_: Any) -> int:
-            raise OSError(28, "No space left on device")
-
         monkeypatch.setattr("os.pwrite", full)
         told = await asyncio.wait_for(_until_stopped(talker), 20)
         assert told["recording"] is False and told["reason"] == "disk_full"
@@ -629,9 +630,6 @@ async def test_a_mistake_of_the_recorder_ends_the_recording_and_not_the_conversa
 async def test_a_name_does_no_harm_where_no_pseudonym_can_be_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(*_: Any) -> bytes:
-        raise OSError(28, "No space left on device")
-
     monkeypatch.setattr("server.recording.desk.key_for", full)
     async with recorded(tmp_path) as talker:
         told = await consent(talker, **ALL, name="Ada")

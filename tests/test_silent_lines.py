@@ -80,6 +80,12 @@ class Open:
             while len(self.lines) != count:  # noqa: ASYNC110 - nobody tells
                 await asyncio.sleep(0.005)
 
+    async def all_spoken(self) -> None:
+        """Everybody who came in has said something by now."""
+        async with asyncio.timeout(PATIENCE_SEC):
+            while self.lines.silent:  # noqa: ASYNC110 - nobody tells
+                await asyncio.sleep(0.005)
+
     async def status(self, path: str) -> int:
         async with httpx2.AsyncClient(trust_env=False) as client:
             return (await client.get(f"http://127.0.0.1:{self.port}{path}")).status_code
@@ -429,8 +435,7 @@ async def test_where_all_have_spoken_newcomers_are_turned_away_until_somebody_le
         async with talking(server.url) as talker:
             busy = [await server.line(POST + b"\r\n") for _ in range(7)]
             await server.taken(8)
-            while server.lines.silent:  # noqa: ASYNC110 - nobody tells
-                await asyncio.sleep(0.005)
+            await server.all_spoken()
             told = await ended(await server.line())
             assert told.startswith(b"HTTP/1.1 503") and b"Retry-After" in told
             assert await server.status("/ready") == 503
@@ -451,13 +456,11 @@ async def test_strangers_leave_this_machine_its_places(monkeypatch: pytest.Monke
     async with opened(with_routes, limits=limits) as server:
         busy = [await server.line(POST + b"\r\n", come_from=one) for _ in range(7)]
         await server.taken(7)
-        while server.lines.silent:  # noqa: ASYNC110 - nobody tells
-            await asyncio.sleep(0.005)
+        await server.all_spoken()
         assert b"503" in await ended(await server.line(come_from=one))
         busy += [await server.line(POST + b"\r\n", come_from=other) for _ in range(7)]
         await server.taken(14)
-        while server.lines.silent:  # noqa: ASYNC110 - nobody tells
-            await asyncio.sleep(0.005)
+        await server.all_spoken()
         assert b"503" in await ended(await server.line(come_from=third))
         assert server.vitals.refusals["address_connections"] == 1
         assert server.vitals.refusals["connections"] == 1

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from models.tuning import stages
 from models.tuning.stages import ARMS, CONTESTANTS, Round, Size, summed_up, table
+from tests.empty_emobank import empty_emobank
 
 SIZE = Size(scripts=300, understood=100, sentences=200, asked=40)
 
@@ -98,10 +99,7 @@ def test_all_are_taught_once_and_asked_and_compared(
         (out / "evaluation.json").write_text(json.dumps(kept))
 
     monkeypatch.setattr(subprocess, "run", run)
-    bank = tmp_path / "bank"
-    bank.mkdir()
-    for name in ("emobank", "reader", "writer"):
-        (bank / f"{name}.csv").touch()
+    bank = empty_emobank(tmp_path / "bank")
     app = typer.Typer()
     app.command()(stages.main)
     for _ in range(2):

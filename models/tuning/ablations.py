@@ -21,6 +21,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from models.adapter_files import SUM
+from models.complaints import in_a_line
 from models.tuning.emobank import Perspective, Sides, check
 
 # The genres that are learned from in each fold; the rest are the others.
@@ -95,11 +96,8 @@ def main(
 ) -> None:
     """Train and compare all arms in all folds."""
     console = Console(stderr=True)
-    try:
+    with in_a_line(console, FileNotFoundError):
         check(emobank)
-    except FileNotFoundError as error:
-        console.print(str(error), style="red", markup=False)
-        raise typer.Exit(1) from None
     runs = [
         Run(arm, fold, out / f"{fold}-{arm.sides.value}-{arm.share:g}")
         for fold in range(folds)

@@ -22,6 +22,7 @@ from rich.progress import Progress
 from rich.table import Table
 from torch import Tensor, nn
 
+from models.complaints import in_a_line
 from models.tuning import emobank
 from models.tuning.base import PACKAGED, load
 from models.tuning.emobank import GENRES, OTHER, Perspective, Sentence
@@ -248,11 +249,8 @@ def main(
     if threads:
         torch.set_num_threads(threads)
     console = Console(stderr=True)
-    try:
+    with in_a_line(console, FileNotFoundError):
         sentences = emobank.read(emobank_folder)
-    except FileNotFoundError as error:
-        console.print(str(error), style="red", markup=False)
-        raise typer.Exit(1) from None
     out.mkdir(parents=True, exist_ok=True)
     with Progress(console=console) as progress:
 

@@ -22,6 +22,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from models.adapter_files import SUM
+from models.complaints import in_a_line
 from models.tuning.emobank import Sides, check
 from models.tuning.examples import Stage
 
@@ -143,11 +144,8 @@ def main(
 ) -> None:
     """Train all arms and ask all contestants."""
     console = Console(stderr=True)
-    try:
+    with in_a_line(console, FileNotFoundError):
         check(emobank)
-    except FileNotFoundError as error:
-        console.print(str(error), style="red", markup=False)
-        raise typer.Exit(1) from None
     size = Size(scripts, understood, sentences, limit)
     rounds = [Round(seed, out / str(seed)) for seed in range(SEED, SEED + seeds)]
     taught = [(each, arm) for each in rounds for arm in ARMS]

@@ -20,6 +20,7 @@ from rich.progress import Progress
 
 from models import registry
 from models.audio import resample
+from models.complaints import in_a_line
 from models.protocols import Models
 from models.types import EAR_RATE, FRAME, WIRE_RATE, AudioChunk, Samples
 from server.bench.figures import Report, share, summary
@@ -133,15 +134,12 @@ def main(
 ) -> None:
     """Find the ends of turns in recordings, and print what came of it as one JSON object."""
     console = Console(stderr=True)
-    try:
+    with in_a_line(console, CallError, ValueError):
         files = chosen(folder, part)
         with Progress(console=console, transient=True) as progress:
             task = progress.add_task("recordings", total=len(files))
             options = TurnOptions(eagerness=eagerness)
             report = asyncio.run(measure(files, models, options, lambda: progress.advance(task)))
-    except (CallError, ValueError) as error:
-        console.print(str(error), style="red", markup=False)
-        raise typer.Exit(1) from None
     shown = json.dumps(report, indent=1, ensure_ascii=False)
     if out:
         out.write_text(shown + "\n", encoding="utf-8")

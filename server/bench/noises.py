@@ -16,6 +16,7 @@ import typer
 from rich.console import Console
 from rich.progress import Progress
 
+from models.complaints import in_a_line
 from models.types import WIRE_RATE
 from server.bench.barge import Attempt, attempt, rounded
 from server.bench.figures import Report, share
@@ -92,14 +93,11 @@ def main(
 ) -> None:
     """Let sounds fall into replies, and print what came of it as one JSON object."""
     console = Console(stderr=True)
-    try:
+    with in_a_line(console, BenchError, CallError):
         files = chosen(folder, most, seed)
         with Progress(console=console, transient=True) as progress:
             task = progress.add_task("sounds", total=len(files))
             report = asyncio.run(measure(files, models, lambda: progress.advance(task)))
-    except (BenchError, CallError) as error:
-        console.print(str(error), style="red", markup=False)
-        raise typer.Exit(1) from None
     shown = json.dumps(report, indent=1, ensure_ascii=False)
     if out:
         out.write_text(shown + "\n", encoding="utf-8")

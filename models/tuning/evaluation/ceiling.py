@@ -13,12 +13,12 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from models.corpus.exchange import FOLDER, Exchange, Way, read
+from models.corpus.exchange import Exchange, Split, Way, load
 from models.corpus.references import of_all
-from models.tuning.evaluation.intervals import Figure
 from models.tuning.evaluation.meaning import Meaning, Nearness
 from models.tuning.evaluation.questions import name
 from models.tuning.evaluation.steering import steering
+from models.tuning.evaluation.tables import share
 
 TOLD = {"a reply, both cues": "all", "target": "target", "both replies together": "follows"}
 
@@ -43,13 +43,12 @@ def ceiling(exchanges: Sequence[Exchange], near: Nearness, seed: int) -> list[di
 
 
 def main(
-    split: Annotated[str, typer.Option(help="dev or test.")] = "test",
+    split: Annotated[Split, typer.Option(help="dev or test.")] = Split.TEST,
     seed: Annotated[int, typer.Option(help="Of the intervals.")] = 7,
     out: Annotated[Path | None, typer.Option(help="Write every figure as JSON here.")] = None,
 ) -> None:
     """Tell how far good replies go the way of their cue."""
-    exchanges = list(read(FOLDER / f"{split}.jsonl", Exchange))
-    found = ceiling(exchanges, Meaning().near, seed)
+    found = ceiling(load(split), Meaning().near, seed)
     sets = [
         (f"set {at}, by {whose}", each[by])
         for at, each in enumerate(found, 1)
@@ -57,14 +56,10 @@ def main(
     ]
     shown = Table("", *(title for title, _ in sets))
     for label, key in TOLD.items():
-        shown.add_row(label, *(_cell(figures[key]) for _, figures in sets))
+        shown.add_row(label, *(share(figures[key]) for _, figures in sets))
     Console().print(shown)
     if out:
         out.write_text(json.dumps({"split": split, "sets": found}, indent=1) + "\n", "utf-8")
-
-
-def _cell(found: Figure) -> str:
-    return f"{found['value']:.0%} ({found['low']:.0%}–{found['high']:.0%}, n {found['n']})"
 
 
 if __name__ == "__main__":

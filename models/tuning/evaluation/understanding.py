@@ -18,6 +18,7 @@ from rich.progress import track
 from rich.table import Table
 
 from models import weights
+from models.complaints import in_a_line
 from models.corpus.exchange import Split, load
 from models.thinking.told import Told
 from models.tuning import emobank
@@ -93,14 +94,11 @@ def main(
 ) -> None:
     """Compare what contestants understand, and which replies they prefer."""
     console = Console(stderr=True)
-    try:
+    with in_a_line(console, EvaluationError, ValueError, OSError, weights.WeightsError):
         contestants = parse_all(contestant)
         bank = emobank.read(emobank_folder)
         asked = asked_about(bank, genre or [], sentences)
         keys = {each.name: asked_key(each, base, asked, scripts) for each in contestants}
-    except (EvaluationError, ValueError, OSError, weights.WeightsError) as error:
-        console.print(str(error), style="red", markup=False)
-        raise typer.Exit(1) from None
     found = json.loads(out.read_text("utf-8")) if out.exists() else {}
     for each in contestants:
         if found.get(each.name, {}).get("asked") != keys[each.name]:
